@@ -212,7 +212,7 @@ const LINE: &[(&str, &[&str])] = &[
             "tokenmeter-text",
         ],
     ),
-    ("tokenmeter-curve", &["tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-scrape"]),
+    ("tokenmeter-curve", &["tokenmeter-live", "tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-live", &["tokenmeter-meter", "tokenmeter-metrics"]),
     ("tokenmeter-top", &["tokenmeter-live", "tokenmeter-scrape", "tokenmeter-text"]),
     ("tokenmeter-page", &["tokenmeter-live"]),

@@ -1,4 +1,4 @@
-//! A histogram of a metrics page. The law: an edge belongs to the bucket below it, and within a
+//! A histogram of the metrics. The law: an edge belongs to the bucket below it, and within a
 //! bucket observations are taken to be evenly distributed.
 
 /// Observations by bucket.
@@ -22,6 +22,11 @@ impl Distribution {
             (edge, own)
         });
         Self { buckets: own.collect(), sum }
+    }
+
+    /// Builds one from the count of each bucket, ascending.
+    pub(crate) fn of(buckets: &[(f64, u64)], sum: f64) -> Self {
+        Self { buckets: buckets.iter().map(|(edge, n)| (*edge, *n as f64)).collect(), sum }
     }
 
     /// Returns the number of observations.

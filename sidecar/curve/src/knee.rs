@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use live::curve::Basis;
 use metrics::PRESETS;
 
 use crate::curves::ConcurrencyPoint;
@@ -34,25 +35,6 @@ pub struct Outcome {
     pub met: f64,
     /// The target share of exchanges that meet it.
     pub target_ratio: f64,
-}
-
-/// The origin of an objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// The configuration of that tokenmeter.
-    Configured,
-    /// A preset, as a candidate.
-    Preset,
-}
-
-impl Basis {
-    /// Returns the value in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Configured => "configured",
-            Self::Preset => "preset",
-        }
-    }
 }
 
 impl Knee {

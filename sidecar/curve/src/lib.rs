@@ -1,9 +1,9 @@
 //! The degradation curve: the speed of one stream by concurrency, its time to
-//! first token, and its speed by position. Read from the metrics page of a running
-//! tokenmeter, since its start or over a window; printed as table, JSON or SVG.
+//! first token, and its speed by position. Read from the metrics of a tokenmeter, its own
+//! or those on another's page, since its start or over a window; printed as table, JSON or SVG.
 //!
 //! ```text
-//! page text → Reading ── (less an earlier one) ──→ Curves → table · json · svg
+//! page text or cells → Reading ── (less an earlier one) ──→ Curves → table · json · svg
 //! ```
 //!
 //! The law: nothing is measured here and nothing smoothed. Counts and sums are the page's own; a
@@ -29,7 +29,7 @@ mod table;
 pub use curves::{ConcurrencyPoint, Curves, ModelCurves, PositionSpeed, Window};
 pub use distribution::Distribution;
 pub use json::json;
-pub use knee::{Basis, Knee, Outcome};
-pub use reading::{METRICS, Reading, ReadingError};
+pub use knee::{Knee, Outcome};
+pub use reading::{Reading, ReadingError};
 pub use svg::svg;
 pub use table::table;

@@ -1,16 +1,16 @@
-//! The speeds on a metrics page. The law: names come from the table of all metrics, and a page
-//! without them is rejected, not read as empty.
+//! The speeds in the metrics, of this process or on a page. The law: names come from the table of all metrics, and a
+//! page without them is rejected, not read as empty.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
-use metrics::{Metric, Verdict};
+use metrics::{Metric, Value, Verdict};
 use scrape::exposition::{Page, Sample};
 
 use crate::distribution::Distribution;
 
-/// The parts of a page that the curves need.
+/// The parts of the metrics that the curves need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The start time of the proxy, seconds since 1970; 0 if unknown.
@@ -22,8 +22,8 @@ pub struct Reading {
     pub(crate) judged: BTreeMap<(String, String), Judged>,
 }
 
-/// The metrics that a page needs for the curves.
-pub const METRICS: [Metric; 10] = [
+/// The metrics that the curves need.
+const METRICS: [Metric; 10] = [
     Metric::BuildInfo,
     Metric::ProcessStart,
     Metric::FirstToken,
@@ -118,10 +118,19 @@ impl Reading {
         let mut reading = Self::default();
         let mut histograms = Histograms::default();
         for sample in &page.samples {
-            reading.take(sample);
+            if let Some(metric) = METRICS.into_iter().find(|metric| sample.name == metric.entry().name) {
+                reading.take(metric, |label| value(sample, label), sample.value);
+            }
             histograms.take(sample);
         }
-        histograms.close(&mut reading.series);
+        for ((which, series, at), parts) in histograms.0 {
+            reading.put(
+                BY_CONCURRENCY[which],
+                series,
+                at,
+                Distribution::cumulative(parts.cumulative, parts.sum),
+            );
+        }
         Ok(reading)
     }
 
@@ -155,40 +164,87 @@ impl Reading {
         self.series.iter().filter(|(_, counts)| !counts.is_empty())
     }
 
-    fn take(&mut self, sample: &Sample<'_>) {
-        let label = |wanted| value(sample, wanted);
-        let is = |metric: Metric| sample.name == metric.entry().name;
-        if is(Metric::ProcessStart) {
-            self.started = sample.value;
-        } else if is(Metric::ObjectiveOutputRate) || is(Metric::ObjectiveTarget) {
-            let Some(name) = label("objective") else { return };
-            let objective = self.objectives.entry(name).or_default();
-            match is(Metric::ObjectiveTarget) {
-                true => objective.target_ratio = sample.value,
-                false => objective.output_rate = sample.value,
+    /// Takes a number.
+    fn take(&mut self, metric: Metric, label: impl Fn(&str) -> Option<String>, value: f64) {
+        match metric {
+            Metric::ProcessStart => self.started = value,
+            Metric::ObjectiveOutputRate | Metric::ObjectiveTarget => {
+                let Some(name) = label("objective") else { return };
+                let objective = self.objectives.entry(name).or_default();
+                match metric {
+                    Metric::ObjectiveTarget => objective.target_ratio = value,
+                    _ => objective.output_rate = value,
+                }
             }
-        } else if is(Metric::ObjectiveExchanges) {
-            let Some(which) = label("model").zip(label("objective")) else { return };
-            let judged = self.judged.entry(which).or_default();
-            judged.exchanges += sample.value;
-            judged.met += if sample.has("verdict", Verdict::Met.name()) { sample.value } else { 0.0 };
-        } else if is(Metric::PositionTokens) || is(Metric::PositionSeconds) {
-            let (Some(series), Some(range)) = (Series::of(sample), label("position")) else { return };
-            let Some(at) = POSITION_NAMES.iter().position(|name| *name == range) else { return };
-            let position = &mut self.series.entry(series).or_default().positions[at];
-            match is(Metric::PositionTokens) {
-                true => position.0 = sample.value,
-                false => position.1 = sample.value,
+            Metric::ObjectiveExchanges => {
+                let Some(which) = label("model").zip(label("objective")) else { return };
+                let judged = self.judged.entry(which).or_default();
+                judged.exchanges += value;
+                judged.met +=
+                    if label("verdict").as_deref() == Some(Verdict::Met.name()) { value } else { 0.0 };
             }
+            Metric::PositionTokens | Metric::PositionSeconds => {
+                let (Some(series), Some(range)) = (Series::of(&label), label("position")) else { return };
+                let Some(at) = POSITION_NAMES.iter().position(|name| *name == range) else { return };
+                let position = &mut self.series.entry(series).or_default().positions[at];
+                match metric {
+                    Metric::PositionTokens => position.0 = value,
+                    _ => position.1 = value,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts the histogram of a range of concurrency.
+    fn put(&mut self, metric: Metric, series: Series, at: usize, distribution: Distribution) {
+        let counts = &mut self.series.entry(series).or_default().by_concurrency[at];
+        match metric {
+            Metric::FirstToken => counts.first_token = distribution,
+            Metric::OutputRate => counts.output_rate = distribution,
+            Metric::InputRate => counts.input_rate = distribution,
+            _ => {}
         }
     }
 }
 
-impl Series {
-    fn of(sample: &Sample<'_>) -> Option<Self> {
-        let upstream = value(sample, "upstream").unwrap_or_default();
-        Some(Self { model: value(sample, "model")?, upstream })
+/// Reads the metrics of this process.
+impl From<&metrics::Reading> for Reading {
+    fn from(metrics: &metrics::Reading) -> Self {
+        let mut reading = Self::default();
+        for family in metrics.families.iter().filter(|family| METRICS.contains(&family.metric)) {
+            let names = family.metric.entry().labels;
+            for sample in &family.samples {
+                let label = |wanted: &str| {
+                    let (_, value) = names.iter().zip(&sample.labels).find(|(name, _)| **name == wanted)?;
+                    Some(value.to_string())
+                };
+                match &sample.value {
+                    Value::Count(n) => reading.take(family.metric, label, *n as f64),
+                    Value::Number(number) => reading.take(family.metric, label, *number),
+                    Value::Histogram(of) => {
+                        if let Some((series, at)) = Series::of(&label).zip(range(&label)) {
+                            let distribution = Distribution::of(&of.buckets, of.sum);
+                            reading.put(family.metric, series, at, distribution);
+                        }
+                    }
+                }
+            }
+        }
+        reading
     }
+}
+
+impl Series {
+    fn of(label: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        Some(Self { model: label("model")?, upstream: label("upstream").unwrap_or_default() })
+    }
+}
+
+/// Returns the index of a sample's range of concurrency.
+fn range(label: impl Fn(&str) -> Option<String>) -> Option<usize> {
+    let range = label("concurrency")?;
+    CONCURRENCY_NAMES.iter().position(|name| *name == range)
 }
 
 impl Counts {
@@ -212,7 +268,7 @@ impl Counts {
     }
 }
 
-/// The three histograms by concurrency while the page is read.
+/// The histograms by concurrency while the page is read.
 #[derive(Default)]
 struct Histograms(BTreeMap<(usize, Series, usize), HistogramParts>);
 
@@ -224,26 +280,17 @@ struct HistogramParts {
 
 impl Histograms {
     fn take(&mut self, sample: &Sample<'_>) {
-        let suffix = |metric: &Metric| sample.name.strip_prefix(metric.entry().name);
+        let suffix = |metric: Metric| sample.name.strip_prefix(metric.entry().name);
         let found =
-            BY_CONCURRENCY.iter().enumerate().find_map(|(which, metric)| Some((which, suffix(metric)?)));
+            BY_CONCURRENCY.into_iter().enumerate().find_map(|(which, metric)| Some((which, suffix(metric)?)));
         let Some((which, suffix @ ("_bucket" | "_sum"))) = found else { return };
-        let (Some(series), Some(range)) = (Series::of(sample), value(sample, "concurrency")) else { return };
-        let Some(at) = CONCURRENCY_NAMES.iter().position(|name| *name == range) else { return };
+        let label = |name: &str| value(sample, name);
+        let Some((series, at)) = Series::of(label).zip(range(label)) else { return };
         let parts = self.0.entry((which, series, at)).or_default();
-        match (suffix, value(sample, "le").and_then(|edge| edge.parse().ok())) {
+        match (suffix, label("le").and_then(|edge| edge.parse().ok())) {
             ("_bucket", Some(edge)) => parts.cumulative.push((edge, sample.value)),
             ("_sum", _) => parts.sum = sample.value,
             _ => {}
-        }
-    }
-
-    fn close(self, all: &mut BTreeMap<Series, Counts>) {
-        for ((which, series, at), parts) in self.0 {
-            let counts = &mut all.entry(series).or_default().by_concurrency[at];
-            let slot = [&mut counts.first_token, &mut counts.output_rate, &mut counts.input_rate];
-            *slot.into_iter().nth(which).expect("one for each of BY_CONCURRENCY") =
-                Distribution::cumulative(parts.cumulative, parts.sum);
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
+use live::curve::Basis;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
@@ -11,7 +12,6 @@ use plotters::prelude::*;
 
 use crate::curves::{ConcurrencyPoint, Curves, ModelCurves, PositionSpeed};
 use crate::distribution::Distribution;
-use crate::knee::Basis;
 
 /// Returns the SVG, with a row of three charts for each model.
 ///

@@ -4,10 +4,12 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use live::curve::Basis;
+
 use crate::bars::bars;
 use crate::curves::{ConcurrencyPoint, Curves, ModelCurves, PositionSpeed, Window};
 use crate::distribution::Distribution;
-use crate::knee::{Basis, Outcome};
+use crate::knee::Outcome;
 
 /// Returns the table, with a section for each model at each upstream.
 pub fn table(curves: &Curves) -> String {

@@ -9,6 +9,7 @@
 //! ```
 
 // The types.
+pub mod curve;
 mod engine;
 mod gpu;
 mod history;

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use live::curve::Curves;
 use live::{History, Now, Step};
 use scrape::{BearerToken, Fetcher, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use text::printable;
 
-use crate::curve::Curves;
 use crate::scope::ScopeName;
 
 /// The admin listener.

@@ -1,8 +1,8 @@
 //! The state of the display: the last reading, and the user's choices.
 
+use live::curve::{Curves, ModelCurves};
 use live::{Now, Scope};
 
-use crate::curve::{Curves, ModelCurve};
 use crate::scope::ScopeName;
 use crate::scopes::{MODELS, TENANTS};
 use crate::trend::Trend;
@@ -93,7 +93,7 @@ impl Dashboard {
     }
 
     /// Returns the curve of the scope's or the selected model, or the first one.
-    pub(crate) fn curve(&self) -> Option<&ModelCurve> {
+    pub(crate) fn curve(&self) -> Option<&ModelCurves> {
         let name = match &self.scope {
             ScopeName::Model(name) => Some(name),
             _ => self.models.selected.as_ref(),

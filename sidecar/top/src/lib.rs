@@ -10,7 +10,6 @@
 
 // Input.
 mod admin;
-mod curve;
 mod keys;
 mod poll;
 mod scope;
@@ -41,8 +40,8 @@ mod tests;
 pub use admin::{Admin, AdminError};
 pub use terminal::{Ending, TopError, run};
 
-use curve::Curves;
 use dashboard::Dashboard;
+use live::curve::Curves;
 
 /// Returns the current numbers as text without escape codes.
 pub fn text(admin: &Admin) -> Result<String, AdminError> {

@@ -1,10 +1,10 @@
 //! The sections as lines: a title, a line of headings, and rows.
 
+use live::curve::{Basis, ConcurrencyPoint, ModelCurves};
 use live::{Engine, Gpu, Upstream};
 use ratatui::text::Line;
 use text::printable;
 
-use crate::curve::{CurvePoint, ModelCurve};
 use crate::dashboard::{Dashboard, Section, TableView};
 use crate::headline::{label, plain};
 use crate::number::{age, bytes, count, energy, known, percent, real, time};
@@ -93,7 +93,7 @@ impl Dashboard {
         let rows = curve.by_concurrency.iter().map(|point| curve_row(point, fastest)).collect();
         let mut part = self.table(&curve_title(curve), CURVE, rows, width);
         for knee in &curve.knees {
-            let tone = if knee.basis == "configured" { Tone::Plain } else { Tone::Dim };
+            let tone = if knee.basis == Basis::Configured { Tone::Plain } else { Tone::Dim };
             part.rows.push(self.line([("knee ".to_owned(), Tone::Dim), (printable(&knee.words), tone)]));
         }
         let model = self.now.models.iter().find(|scope| scope.name == curve.model);
@@ -162,12 +162,12 @@ impl Dashboard {
     }
 }
 
-fn curve_title(curve: &ModelCurve) -> String {
+fn curve_title(curve: &ModelCurves) -> String {
     let at = curve.upstream.as_ref().map(|upstream| format!(" at {}", printable(upstream)));
     format!("degradation curve: {}{}", printable(&curve.model), at.unwrap_or_default())
 }
 
-fn curve_row(point: &CurvePoint, fastest: f64) -> Vec<Cell> {
+fn curve_row(point: &ConcurrencyPoint, fastest: f64) -> Vec<Cell> {
     let speed = point.speed_tokens_per_second.p50;
     let all = point.aggregate_tokens_per_second_estimate;
     vec![

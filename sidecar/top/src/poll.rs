@@ -4,10 +4,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use live::curve::Curves;
 use live::{History, Now};
 
 use crate::admin::{Admin, AdminError};
-use crate::curve::Curves;
 use crate::scope::ScopeName;
 
 /// An answer.

@@ -54,6 +54,40 @@ fn manual_example_has_the_real_members() {
     assert_eq!(told, real);
 }
 
+/// The members of an interface of the page's TypeScript.
+fn interface(name: &str) -> BTreeSet<String> {
+    let types = include_str!("../../../page/web/src/json.ts");
+    let start = format!("export interface {name} {{\n");
+    let (_, body) = types.split_once(&start).unwrap_or_else(|| panic!("no interface {name}"));
+    let lines = body.split_once("\n}").expect("an end").0.lines();
+    lines.map(|line| line.trim().split(':').next().expect("a name").to_owned()).collect()
+}
+
+/// The types of the page have exactly the members of the JSON.
+#[test]
+fn types_of_the_page_have_the_real_members() {
+    let all: Value = serde_json::from_str(&json(&demo())).unwrap();
+    for (name, path) in [
+        ("Curves", ""),
+        ("ModelCurves", "/models/0"),
+        ("ConcurrencyPoint", "/models/0/by_concurrency/0"),
+        ("Distribution", "/models/0/by_concurrency/0/first_token_seconds"),
+        ("PositionSpeed", "/models/0/by_position/0"),
+        ("Knee", "/models/0/knees/0"),
+    ] {
+        let members = all.pointer(path).and_then(Value::as_object).unwrap_or_else(|| panic!("{path}"));
+        assert_eq!(interface(name), members.keys().cloned().collect(), "{name}");
+    }
+}
+
+/// What `tokenmeter top` reads is all that was written.
+#[test]
+fn json_is_read_as_it_was_written() {
+    let text = json(&demo());
+    let read: live::curve::Curves = serde_json::from_str(&text).unwrap();
+    assert_eq!(format!("{:#}\n", serde_json::to_value(read).unwrap()), text);
+}
+
 fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use curve::{Basis, Curves, ModelCurves, Reading, ReadingError, Window, json, svg, table};
+use curve::{Curves, ModelCurves, Reading, ReadingError, Window, json, svg, table};
+use live::curve::Basis;
 use meter::Observer;
 use meter::{Ending, Identity, LoadSpan, Provenance, Record, Span, Timing, TokenType, Tokens};
 use metrics::{Metrics, Objective, Options, PRESETS};
@@ -78,6 +79,15 @@ fn steps(model: &str, steps: &[(f64, f64)]) -> Vec<Record> {
         (0..10).map(move |_| stream(model, *n, wait, *speed)).collect::<Vec<_>>()
     };
     steps.iter().enumerate().flat_map(ten).collect()
+}
+
+#[test]
+fn cells_and_page_give_the_same_curves() {
+    let metrics = metrics(&["chat"]);
+    play(&metrics, &steps("m", &[(1.0, 90.0), (3.0, 80.0), (20.0, 45.0), (500.0, 3000.0)]));
+    play(&metrics, &steps("\"n\\\n", &[(1.0, 20.0)]));
+    assert_eq!(curves(&metrics).models.len(), 2);
+    assert_eq!(Reading::from(&metrics.reading()), read(&metrics));
 }
 
 #[test]

@@ -160,9 +160,12 @@ export interface Distribution {
 
 export interface ConcurrencyPoint {
   concurrency: string;
+  concurrency_least: number;
+  concurrency_most: Maybe;
   exchanges: number;
   speed_tokens_per_second: Distribution;
   aggregate_tokens_per_second_estimate: Maybe;
+  aggregate_concurrency: number;
   first_token_seconds: Distribution;
   prompt_tokens_per_second: Distribution;
 }
@@ -181,6 +184,7 @@ export interface Knee {
   tokens_per_second: number;
   kept_up_to: string | null;
   missed_at: string | null;
+  kept_again_at: string[];
   words: string;
   judged_exchanges: Maybe;
   met_exchanges: Maybe;
@@ -196,6 +200,7 @@ export interface ModelCurves {
 }
 
 export interface Curves {
+  window_seconds: Maybe;
   models: ModelCurves[];
 }
 
