@@ -130,73 +130,44 @@ pub enum TextKind {
     Unpriced = 17,
 }
 
+scan::listed_enum! {
+    impl Number {
+        Status = "status",
+        InputTokens = "input_tokens",
+        OutputTokens = "output_tokens",
+        StartedUnixNs = "started_unix_ns",
+        EndedUnixNs = "ended_unix_ns",
+        UploadNs = "upload_ns",
+        DurationNs = "duration_ns",
+        FirstByteNs = "first_byte_ns",
+        FirstChunkNs = "first_chunk_ns",
+        FirstTokenNs = "first_token_ns",
+        FirstVisibleNs = "first_visible_ns",
+        FirstToolNs = "first_tool_ns",
+        GenerationNs = "generation_ns",
+        GenerationTokens = "generation_tokens",
+        PerOutputTokenNs = "per_output_token_ns",
+        LongestGapNs = "longest_gap_ns",
+        Stalls = "stalls",
+        StalledNs = "stalled_ns",
+        ClientWaitNs = "client_wait_ns",
+        Answers = "answers",
+        Choices = "choices",
+        VisibleChars = "visible_chars",
+        UsageRejected = "usage_rejected",
+        CachedExcess = "cached_excess",
+        ServerQueueNs = "server_queue_ns",
+        ServerPrefillNs = "server_prefill_ns",
+        ServerDecodeNs = "server_decode_ns",
+    }
+    /// The name in JSON.
+    pub(crate) fn name(self);
+}
+
 impl Number {
     /// The value with this number.
     pub(crate) fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as u32 == number)
-    }
-
-    pub(crate) const ALL: [Self; 27] = [
-        Self::Status,
-        Self::InputTokens,
-        Self::OutputTokens,
-        Self::StartedUnixNs,
-        Self::EndedUnixNs,
-        Self::UploadNs,
-        Self::DurationNs,
-        Self::FirstByteNs,
-        Self::FirstChunkNs,
-        Self::FirstTokenNs,
-        Self::FirstVisibleNs,
-        Self::FirstToolNs,
-        Self::GenerationNs,
-        Self::GenerationTokens,
-        Self::PerOutputTokenNs,
-        Self::LongestGapNs,
-        Self::Stalls,
-        Self::StalledNs,
-        Self::ClientWaitNs,
-        Self::Answers,
-        Self::Choices,
-        Self::VisibleChars,
-        Self::UsageRejected,
-        Self::CachedExcess,
-        Self::ServerQueueNs,
-        Self::ServerPrefillNs,
-        Self::ServerDecodeNs,
-    ];
-
-    /// The name in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::InputTokens => "input_tokens",
-            Self::OutputTokens => "output_tokens",
-            Self::StartedUnixNs => "started_unix_ns",
-            Self::EndedUnixNs => "ended_unix_ns",
-            Self::UploadNs => "upload_ns",
-            Self::DurationNs => "duration_ns",
-            Self::FirstByteNs => "first_byte_ns",
-            Self::FirstChunkNs => "first_chunk_ns",
-            Self::FirstTokenNs => "first_token_ns",
-            Self::FirstVisibleNs => "first_visible_ns",
-            Self::FirstToolNs => "first_tool_ns",
-            Self::GenerationNs => "generation_ns",
-            Self::GenerationTokens => "generation_tokens",
-            Self::PerOutputTokenNs => "per_output_token_ns",
-            Self::LongestGapNs => "longest_gap_ns",
-            Self::Stalls => "stalls",
-            Self::StalledNs => "stalled_ns",
-            Self::ClientWaitNs => "client_wait_ns",
-            Self::Answers => "answers",
-            Self::Choices => "choices",
-            Self::VisibleChars => "visible_chars",
-            Self::UsageRejected => "usage_rejected",
-            Self::CachedExcess => "cached_excess",
-            Self::ServerQueueNs => "server_queue_ns",
-            Self::ServerPrefillNs => "server_prefill_ns",
-            Self::ServerDecodeNs => "server_decode_ns",
-        }
     }
 
     /// The value in a record.
@@ -235,22 +206,21 @@ impl Number {
     }
 }
 
+scan::listed_enum! {
+    impl RateKind {
+        Output = "output_rate",
+        Input = "input_rate",
+        VisibleChars = "visible_chars_rate",
+        Concurrency = "concurrency",
+    }
+    /// The name in JSON.
+    pub(crate) fn name(self);
+}
+
 impl RateKind {
     /// The value with this number.
     pub(crate) fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as u32 == number)
-    }
-
-    pub(crate) const ALL: [Self; 4] = [Self::Output, Self::Input, Self::VisibleChars, Self::Concurrency];
-
-    /// The name in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Output => "output_rate",
-            Self::Input => "input_rate",
-            Self::VisibleChars => "visible_chars_rate",
-            Self::Concurrency => "concurrency",
-        }
     }
 
     /// The value in a record.
@@ -265,55 +235,35 @@ impl RateKind {
     }
 }
 
+scan::listed_enum! {
+    impl TextKind {
+        Id = "id",
+        Tenant = "tenant",
+        Principal = "principal",
+        Consumer = "consumer",
+        Upstream = "upstream",
+        Provider = "provider",
+        Dialect = "dialect",
+        Model = "model",
+        ResponseModel = "response_model",
+        ResponseId = "response_id",
+        RequestId = "request_id",
+        ServiceTier = "service_tier",
+        Ending = "ending",
+        FinishReason = "finish_reason",
+        Cost = "cost",
+        Currency = "currency",
+        PriceVersion = "price_version",
+        Unpriced = "unpriced",
+    }
+    /// The name in JSON.
+    pub(crate) fn name(self);
+}
+
 impl TextKind {
     /// The value with this number.
     pub(crate) fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as u32 == number)
-    }
-
-    pub(crate) const ALL: [Self; 18] = [
-        Self::Id,
-        Self::Tenant,
-        Self::Principal,
-        Self::Consumer,
-        Self::Upstream,
-        Self::Provider,
-        Self::Dialect,
-        Self::Model,
-        Self::ResponseModel,
-        Self::ResponseId,
-        Self::RequestId,
-        Self::ServiceTier,
-        Self::Ending,
-        Self::FinishReason,
-        Self::Cost,
-        Self::Currency,
-        Self::PriceVersion,
-        Self::Unpriced,
-    ];
-
-    /// The name in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Id => "id",
-            Self::Tenant => "tenant",
-            Self::Principal => "principal",
-            Self::Consumer => "consumer",
-            Self::Upstream => "upstream",
-            Self::Provider => "provider",
-            Self::Dialect => "dialect",
-            Self::Model => "model",
-            Self::ResponseModel => "response_model",
-            Self::ResponseId => "response_id",
-            Self::RequestId => "request_id",
-            Self::ServiceTier => "service_tier",
-            Self::Ending => "ending",
-            Self::FinishReason => "finish_reason",
-            Self::Cost => "cost",
-            Self::Currency => "currency",
-            Self::PriceVersion => "price_version",
-            Self::Unpriced => "unpriced",
-        }
     }
 
     /// The value in a record with this charge.

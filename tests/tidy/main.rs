@@ -7,6 +7,7 @@ mod dependencies;
 mod doctests;
 mod documents;
 mod engines;
+mod enums;
 mod files;
 mod imports;
 mod language;

@@ -40,6 +40,8 @@ pub use record::{
 };
 pub use role::Role;
 pub use rule_kind::RuleKind;
+/// Declares an enum with the list of its variants and their names.
+pub use scan::listed_enum;
 pub use server_kind::ServerKind;
 pub use tick::Tick;
 pub use token_rejection::TokenRejection;

@@ -9,284 +9,149 @@ use crate::{RateLimits, Record, RuleKind, TokenRejection};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModelSlot(pub u32);
 
-/// The reason why a request was forwarded without being metered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passthrough {
-    /// Not a known inference path.
-    Path,
-    /// A known path with a method that infers nothing (`GET`, `HEAD`, `OPTIONS`).
-    Method,
-    /// The response has an unsupported content coding.
-    Encoding,
-    /// The response is neither SSE, NDJSON nor JSON.
-    ContentType,
-    /// The connection became a tunnel of unknown use.
-    Upgrade,
-    /// A WebSocket of an inference endpoint with messages that cannot be read: compressed, in broken frames, of an API
-    /// that is not read, or of more answers at a time than are metered.
-    Socket,
-    /// The request replays a stream that was counted when it was generated.
-    Replay,
-}
-
-impl Passthrough {
-    /// Every reason.
-    pub const ALL: [Self; 7] = [
-        Self::Path,
-        Self::Method,
-        Self::Encoding,
-        Self::ContentType,
-        Self::Upgrade,
-        Self::Socket,
-        Self::Replay,
-    ];
-
-    /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Method => "method",
-            Self::Encoding => "encoding",
-            Self::ContentType => "content_type",
-            Self::Upgrade => "upgrade",
-            Self::Socket => "socket",
-            Self::Replay => "replay",
-        }
+scan::listed_enum! {
+    /// The reason why a request was forwarded without being metered.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Passthrough {
+        /// Not a known inference path.
+        Path = "path",
+        /// A known path with a method that infers nothing (`GET`, `HEAD`, `OPTIONS`).
+        Method = "method",
+        /// The response has an unsupported content coding.
+        Encoding = "encoding",
+        /// The response is neither SSE, NDJSON nor JSON.
+        ContentType = "content_type",
+        /// The connection became a tunnel of unknown use.
+        Upgrade = "upgrade",
+        /// A WebSocket of an inference endpoint with messages that cannot be read: compressed, in broken frames, of an
+        /// API that is not read, or of more answers at a time than are metered.
+        Socket = "socket",
+        /// The request replays a stream that was counted when it was generated.
+        Replay = "replay",
     }
-}
-
-/// The reason why the proxy itself answered a request with an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Framing that two readers could understand differently.
-    Framing,
-    /// `Host` missing, repeated or invalid.
-    Host,
-    /// The request target is invalid, or the method is not forwarded.
-    Target,
-    /// No connection to the upstream.
-    UpstreamUnreachable,
-    /// The upstream closed the connection before a response head.
-    UpstreamBroken,
-    /// The upstream's response head violates HTTP (an unrequested 101, …).
-    UpstreamInvalid,
-    /// The proxy has reached one of its own limits.
-    Overload,
-    /// The tenant's budget is exhausted.
-    Budget,
-    /// The tenant may use only models with a price, and this model has none.
-    Unpriced,
-    /// The tenant may not use unknown paths.
-    UnknownPath,
-    /// The tenant may send only readable requests, and the model of this one cannot be read.
-    Unreadable,
-    /// The tenant may request only streams in which usage can be requested, and this one is not.
-    Uncountable,
-    /// The client sent the request body too slowly.
-    SlowBody,
-    /// The upstream has its maximum of connections, or the client has its share of them.
-    UpstreamFull,
-    /// The request body must be buffered, and there is no memory for it.
-    GatherRoom,
-    /// The work would continue after the client left, and could not be counted.
-    Detached,
-}
-
-impl Refusal {
-    /// Every reason.
-    pub const ALL: [Self; 16] = [
-        Self::Framing,
-        Self::Host,
-        Self::Target,
-        Self::UpstreamUnreachable,
-        Self::UpstreamBroken,
-        Self::UpstreamInvalid,
-        Self::Overload,
-        Self::Budget,
-        Self::Unpriced,
-        Self::UnknownPath,
-        Self::Unreadable,
-        Self::Uncountable,
-        Self::SlowBody,
-        Self::UpstreamFull,
-        Self::GatherRoom,
-        Self::Detached,
-    ];
-
     /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Framing => "framing",
-            Self::Host => "host",
-            Self::Target => "target",
-            Self::UpstreamUnreachable => "upstream_unreachable",
-            Self::UpstreamBroken => "upstream_broken",
-            Self::UpstreamInvalid => "upstream_invalid",
-            Self::Overload => "overload",
-            Self::Budget => "budget",
-            Self::Unpriced => "unpriced",
-            Self::UnknownPath => "unknown_path",
-            Self::Unreadable => "unreadable",
-            Self::Uncountable => "uncountable",
-            Self::SlowBody => "slow_body",
-            Self::UpstreamFull => "upstream_full",
-            Self::GatherRoom => "gather_room",
-            Self::Detached => "detached",
-        }
+    pub fn name(self);
+}
+
+scan::listed_enum! {
+    /// The reason why the proxy itself answered a request with an error.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Refusal {
+        /// Framing that two readers could understand differently.
+        Framing = "framing",
+        /// `Host` missing, repeated or invalid.
+        Host = "host",
+        /// The request target is invalid, or the method is not forwarded.
+        Target = "target",
+        /// No connection to the upstream.
+        UpstreamUnreachable = "upstream_unreachable",
+        /// The upstream closed the connection before a response head.
+        UpstreamBroken = "upstream_broken",
+        /// The upstream's response head violates HTTP (an unrequested 101, …).
+        UpstreamInvalid = "upstream_invalid",
+        /// The proxy has reached one of its own limits.
+        Overload = "overload",
+        /// The tenant's budget is exhausted.
+        Budget = "budget",
+        /// The tenant may use only models with a price, and this model has none.
+        Unpriced = "unpriced",
+        /// The tenant may not use unknown paths.
+        UnknownPath = "unknown_path",
+        /// The tenant may send only readable requests, and the model of this one cannot be read.
+        Unreadable = "unreadable",
+        /// The tenant may request only streams in which usage can be requested, and this one is not.
+        Uncountable = "uncountable",
+        /// The client sent the request body too slowly.
+        SlowBody = "slow_body",
+        /// The upstream has its maximum of connections, or the client has its share of them.
+        UpstreamFull = "upstream_full",
+        /// The request body must be buffered, and there is no memory for it.
+        GatherRoom = "gather_room",
+        /// The work would continue after the client left, and could not be counted.
+        Detached = "detached",
     }
-}
-
-/// A step taken to obtain usage in the response, where the dialect lets a client request it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsageStep {
-    /// The proxy requested usage, and removes it from the response.
-    Injected,
-    /// The proxy requested running usage, too.
-    Continuous,
-    /// The client requested usage itself.
-    ClientAsked,
-    /// None: the response is one body, which contains usage anyway.
-    NotStreamed,
-    /// None: this server sends usage without a request for it.
-    SentUnasked,
-    /// None: this server rejects the usage option.
-    Refused,
-    /// None: the request is too large to be buffered, or there is no memory for it.
-    TooLarge,
-    /// None: the request is compressed, protected by a digest, or not valid JSON.
-    Unreadable,
-    /// None, as configured.
-    Observed,
-}
-
-impl UsageStep {
-    /// Every step.
-    pub const ALL: [Self; 9] = [
-        Self::Injected,
-        Self::Continuous,
-        Self::ClientAsked,
-        Self::NotStreamed,
-        Self::SentUnasked,
-        Self::Refused,
-        Self::TooLarge,
-        Self::Unreadable,
-        Self::Observed,
-    ];
-
     /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Injected => "injected",
-            Self::Continuous => "continuous",
-            Self::ClientAsked => "client_asked",
-            Self::NotStreamed => "not_streamed",
-            Self::SentUnasked => "sent_unasked",
-            Self::Refused => "refused",
-            Self::TooLarge => "too_large",
-            Self::Unreadable => "unreadable",
-            Self::Observed => "observed",
-        }
+    pub fn name(self);
+}
+
+scan::listed_enum! {
+    /// A step taken to obtain usage in the response, where the dialect lets a client request it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UsageStep {
+        /// The proxy requested usage, and removes it from the response.
+        Injected = "injected",
+        /// The proxy requested running usage, too.
+        Continuous = "continuous",
+        /// The client requested usage itself.
+        ClientAsked = "client_asked",
+        /// None: the response is one body, which contains usage anyway.
+        NotStreamed = "not_streamed",
+        /// None: this server sends usage without a request for it.
+        SentUnasked = "sent_unasked",
+        /// None: this server rejects the usage option.
+        Refused = "refused",
+        /// None: the request is too large to be buffered, or there is no memory for it.
+        TooLarge = "too_large",
+        /// None: the request is compressed, protected by a digest, or not valid JSON.
+        Unreadable = "unreadable",
+        /// None, as configured.
+        Observed = "observed",
     }
-}
-
-/// A kind of lost telemetry or work; each is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dropped {
-    /// A record that did not fit in the outbox.
-    Record,
-    /// An implausible count in a response.
-    UsageRejected,
-    /// A frame that could not be parsed to its end (too deep).
-    FrameUnparsed,
-    /// A connection that panicked.
-    Panic,
-    /// An accept that failed, or of a connection that was not redirected as the plan says.
-    Accept,
-    /// A client connection without TLS where TLS is expected, or with a handshake that failed or took too long.
-    Handshake,
-    /// A connection without the header of the PROXY protocol that its listener expects, or with one of a peer that is
-    /// not trusted.
-    ProxyHeader,
-    /// A compressed body that is no longer decoded: damaged, or above the limits of a decompression bomb.
-    Decoding,
-    /// A local token count that failed, or for which there was no memory.
-    Tokenizing,
-    /// An option added to a request whose effect could not be removed from the response.
-    UsageEdit,
-    /// The report of a rejection that did not fit in the outbox: it is counted, and has no line in the access log.
-    Refusal,
-    /// A client connection that was closed to make place for another.
-    Connection,
-    /// A silent request body that is no longer buffered, to make memory for another.
-    Gathering,
-    /// A response that its client did not read.
-    SlowClient,
-    /// Cached tokens that the server reported beyond the prompt.
-    CachedExcess,
-}
-
-impl Dropped {
-    /// Every kind.
-    pub const ALL: [Self; 15] = [
-        Self::Record,
-        Self::UsageRejected,
-        Self::FrameUnparsed,
-        Self::Panic,
-        Self::Accept,
-        Self::Handshake,
-        Self::ProxyHeader,
-        Self::Decoding,
-        Self::Tokenizing,
-        Self::UsageEdit,
-        Self::Refusal,
-        Self::Connection,
-        Self::Gathering,
-        Self::SlowClient,
-        Self::CachedExcess,
-    ];
-
     /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Record => "record",
-            Self::UsageRejected => "usage_rejected",
-            Self::FrameUnparsed => "frame_unparsed",
-            Self::Panic => "panic",
-            Self::Accept => "accept",
-            Self::Handshake => "handshake",
-            Self::ProxyHeader => "proxy_header",
-            Self::Decoding => "decoding",
-            Self::Tokenizing => "tokenizing",
-            Self::UsageEdit => "usage_edit",
-            Self::Refusal => "refusal",
-            Self::Connection => "connection",
-            Self::Gathering => "gathering",
-            Self::SlowClient => "slow_client",
-            Self::CachedExcess => "cached_excess",
-        }
+    pub fn name(self);
+}
+
+scan::listed_enum! {
+    /// A kind of lost telemetry or work; each is counted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Dropped {
+        /// A record that did not fit in the outbox.
+        Record = "record",
+        /// An implausible count in a response.
+        UsageRejected = "usage_rejected",
+        /// A frame that could not be parsed to its end (too deep).
+        FrameUnparsed = "frame_unparsed",
+        /// A connection that panicked.
+        Panic = "panic",
+        /// An accept that failed, or of a connection that was not redirected as the plan says.
+        Accept = "accept",
+        /// A client connection without TLS where TLS is expected, or with a handshake that failed or took too long.
+        Handshake = "handshake",
+        /// A connection without the header of the PROXY protocol that its listener expects, or with one of a peer that
+        /// is not trusted.
+        ProxyHeader = "proxy_header",
+        /// A compressed body that is no longer decoded: damaged, or above the limits of a decompression bomb.
+        Decoding = "decoding",
+        /// A local token count that failed, or for which there was no memory.
+        Tokenizing = "tokenizing",
+        /// An option added to a request whose effect could not be removed from the response.
+        UsageEdit = "usage_edit",
+        /// The report of a rejection that did not fit in the outbox: it is counted, and has no line in the access log.
+        Refusal = "refusal",
+        /// A client connection that was closed to make place for another.
+        Connection = "connection",
+        /// A silent request body that is no longer buffered, to make memory for another.
+        Gathering = "gathering",
+        /// A response that its client did not read.
+        SlowClient = "slow_client",
+        /// Cached tokens that the server reported beyond the prompt.
+        CachedExcess = "cached_excess",
     }
-}
-
-/// The kind of response for which the proxy's own time was spent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// The response came in frames.
-    Stream,
-    /// The response came as one body.
-    Body,
-}
-
-impl Class {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Stream, Self::Body];
-
     /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stream => "stream",
-            Self::Body => "body",
-        }
+    pub fn name(self);
+}
+
+scan::listed_enum! {
+    /// The kind of response for which the proxy's own time was spent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Class {
+        /// The response came in frames.
+        Stream = "stream",
+        /// The response came as one body.
+        Body = "body",
     }
+    /// The label value.
+    pub fn name(self);
 }
 
 /// Receives the events of one worker. Called on that worker's thread only.

@@ -1,31 +1,20 @@
 //! The rate limits that a hosted provider reports in the head of a response.
 
-/// A quantity that a provider limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quota {
-    /// Requests.
-    Requests,
-    /// Tokens of prompts and answers.
-    Tokens,
-    /// Tokens of prompts.
-    InputTokens,
-    /// Tokens of answers.
-    OutputTokens,
-}
-
-impl Quota {
-    /// Every quota.
-    pub const ALL: [Self; 4] = [Self::Requests, Self::Tokens, Self::InputTokens, Self::OutputTokens];
-
-    /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Requests => "requests",
-            Self::Tokens => "tokens",
-            Self::InputTokens => "input_tokens",
-            Self::OutputTokens => "output_tokens",
-        }
+scan::listed_enum! {
+    /// A quantity that a provider limits.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Quota {
+        /// Requests.
+        Requests = "requests",
+        /// Tokens of prompts and answers.
+        Tokens = "tokens",
+        /// Tokens of prompts.
+        InputTokens = "input_tokens",
+        /// Tokens of answers.
+        OutputTokens = "output_tokens",
     }
+    /// The label value.
+    pub fn name(self);
 }
 
 /// One quota, as far as a head reports it.

@@ -225,24 +225,18 @@ pub struct Timing {
     pub server: ServerReport,
 }
 
-/// The source of the number of tokens in a frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Weight {
-    /// Ids, log probabilities, a running count or a step of the engine, or proven to be one each by the total.
-    Exact,
-    /// One per frame, scaled to the total.
-    #[default]
-    Spread,
-}
-
-impl Weight {
-    /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Spread => "spread",
-        }
+scan::listed_enum! {
+    /// The source of the number of tokens in a frame.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Weight {
+        /// Ids, log probabilities, a running count or a step of the engine, or proven to be one each by the total.
+        Exact = "exact",
+        /// One per frame, scaled to the total.
+        #[default]
+        Spread = "spread",
     }
+    /// The label value.
+    pub fn name(self);
 }
 
 /// A histogram of gaps in the buckets of [`GAP_S`], the last one open.

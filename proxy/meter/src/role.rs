@@ -1,32 +1,24 @@
 //! The role of an exchange in its request: all of it, or one leg where prefill and decode run on two
 //! servers.
 
-/// The role of an exchange in its request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The whole request: prefill and decode.
-    #[default]
-    Whole,
-    /// The prefill leg: it computes the prompt, and the decode leg answers. The decode leg counts and pays
-    /// for its tokens.
-    Prefill,
-    /// The decode leg: it takes the computed prompt from another server and generates the answer.
-    Decode,
+scan::listed_enum! {
+    /// The role of an exchange in its request.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Role {
+        /// The whole request: prefill and decode.
+        #[default]
+        Whole = "whole",
+        /// The prefill leg: it computes the prompt, and the decode leg answers. The decode leg counts and pays
+        /// for its tokens.
+        Prefill = "prefill",
+        /// The decode leg: it takes the computed prompt from another server and generates the answer.
+        Decode = "decode",
+    }
+    /// The label value.
+    pub fn name(self);
 }
 
 impl Role {
-    /// Every role.
-    pub const ALL: [Self; 3] = [Self::Whole, Self::Prefill, Self::Decode];
-
-    /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::Prefill => "prefill",
-            Self::Decode => "decode",
-        }
-    }
-
     /// Returns false for a prefill leg: its decode leg has the same prompt again, and is counted.
     pub fn is_counted(self) -> bool {
         self != Self::Prefill

@@ -57,17 +57,14 @@ use self::net::client::Client;
 use crate::capacity::Permit;
 use crate::state::WorkerState;
 
-/// The available engines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineKind {
-    /// hyper's server and client.
-    #[default]
-    Hyper,
-}
-
-impl EngineKind {
-    /// Every engine, the default first.
-    pub const ALL: &[Self] = &[Self::Hyper];
+scan::listed_enum! {
+    /// The available engines.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum EngineKind {
+        /// hyper's server and client.
+        #[default]
+        Hyper,
+    }
 }
 
 /// An HTTP library that carries the bytes of one worker's connections.

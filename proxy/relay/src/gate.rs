@@ -57,40 +57,30 @@ pub enum UnknownPaths {
     Refuse,
 }
 
-impl UnknownPaths {
-    /// Every treatment, the default first, in the order of the settings.
-    pub const ALL: [Self; 3] = [Self::Meter, Self::Refuse, Self::Pass];
-
+scan::listed_enum! {
+    // In the order of the settings, whose default is the first.
+    impl UnknownPaths {
+        Meter = "meter",
+        Refuse = "refuse",
+        Pass = "pass",
+    }
     /// The name in the settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Meter => "meter",
-            Self::Refuse => "refuse",
-        }
+    pub fn name(self);
+}
+
+scan::listed_enum! {
+    /// The reason why a request that cannot be metered is rejected.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Gap {
+        /// Its path is unknown.
+        UnknownPath = "unknown_path",
+        /// Its model cannot be read.
+        Unreadable = "model_unreadable",
+        /// Usage cannot be requested in its stream.
+        Uncountable = "uncountable",
     }
-}
-
-/// The reason why a request that cannot be metered is rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gap {
-    /// Its path is unknown.
-    UnknownPath,
-    /// Its model cannot be read.
-    Unreadable,
-    /// Usage cannot be requested in its stream.
-    Uncountable,
-}
-
-impl Gap {
     /// The error code.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::UnknownPath => "unknown_path",
-            Self::Unreadable => "model_unreadable",
-            Self::Uncountable => "uncountable",
-        }
-    }
+    pub fn name(self);
 }
 
 /// The model and the upstream of a request.

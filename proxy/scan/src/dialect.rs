@@ -31,84 +31,59 @@ use definition::Definition;
 pub(crate) use definition::Form;
 pub use definition::{EndMark, ErrorShape};
 
-/// The JSON shape of an endpoint.
-///
-/// The compiler does not name all functions that a new dialect may have to change, because some have a default:
-/// `of_object` and those from `generates` on in this file; `native_finish`, `native_scope`, `final_times` and
-/// `Type::read` in `frame`; `OutputLimits::is_one_token` in `request`; `sniff` (for NDJSON), `wants_text` and
-/// `may_hide_counts` in the relay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// `POST …/chat/completions`.
-    OpenaiChat,
-    /// `POST …/v1/completions`.
-    OpenaiCompletions,
-    /// `POST …/responses`.
-    OpenaiResponses,
-    /// `POST …/messages`.
-    Anthropic,
-    /// llama.cpp's own `POST /completion`, `/completions` and `/infill`.
-    LlamacppCompletion,
-    /// TGI's own `POST /generate`, `/generate_stream` and `/`.
-    Tgi,
-    /// SGLang's own `POST /generate`: cumulative.
-    Sglang,
-    /// LMDeploy's own `POST /generate`: incremental.
-    Lmdeploy,
-    /// Ollama's own `POST /api/chat`.
-    OllamaChat,
-    /// Ollama's own `POST /api/generate`.
-    OllamaGenerate,
-    /// Triton's generate extension, `POST /v2/models/…/generate` and `generate_stream`.
-    Triton,
-    /// vLLM's token-in, token-out `POST /inference/v1/generate`.
-    VllmGenerate,
-    /// `POST …:generateContent` and `:streamGenerateContent`.
-    Gemini,
-    /// Gemini's `POST …/interactions`.
-    GeminiInteractions,
-    /// Cohere's `POST …/v2/chat`, as vLLM serves it.
-    Cohere,
-    /// Embeddings and pooling, of any server.
-    Embeddings,
-    /// Reranking, scoring and classifying, of any server.
-    Rerank,
-    /// `POST …/audio/transcriptions` and `translations`.
-    Transcription,
-    /// The events of a WebSocket at `…/realtime`: one answer of a session.
-    Realtime,
-    /// An unknown shape: frames are counted, and only a usage object is read.
-    Unknown,
+crate::listed_enum! {
+    /// The JSON shape of an endpoint, in the order of the documentation.
+    ///
+    /// The compiler does not name all functions that a new dialect may have to change, because some have a default:
+    /// `of_object` and those from `generates` on in this file; `native_finish`, `native_scope`, `final_times` and
+    /// `Type::read` in `frame`; `OutputLimits::is_one_token` in `request`; `sniff` (for NDJSON), `wants_text` and
+    /// `may_hide_counts` in the relay.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Dialect {
+        /// `POST …/chat/completions`.
+        OpenaiChat,
+        /// `POST …/v1/completions`.
+        OpenaiCompletions,
+        /// `POST …/responses`.
+        OpenaiResponses,
+        /// `POST …/messages`.
+        Anthropic,
+        /// llama.cpp's own `POST /completion`, `/completions` and `/infill`.
+        LlamacppCompletion,
+        /// TGI's own `POST /generate`, `/generate_stream` and `/`.
+        Tgi,
+        /// SGLang's own `POST /generate`: cumulative.
+        Sglang,
+        /// LMDeploy's own `POST /generate`: incremental.
+        Lmdeploy,
+        /// Ollama's own `POST /api/chat`.
+        OllamaChat,
+        /// Ollama's own `POST /api/generate`.
+        OllamaGenerate,
+        /// Triton's generate extension, `POST /v2/models/…/generate` and `generate_stream`.
+        Triton,
+        /// vLLM's token-in, token-out `POST /inference/v1/generate`.
+        VllmGenerate,
+        /// `POST …:generateContent` and `:streamGenerateContent`.
+        Gemini,
+        /// Gemini's `POST …/interactions`.
+        GeminiInteractions,
+        /// Cohere's `POST …/v2/chat`, as vLLM serves it.
+        Cohere,
+        /// Embeddings and pooling, of any server.
+        Embeddings,
+        /// Reranking, scoring and classifying, of any server.
+        Rerank,
+        /// `POST …/audio/transcriptions` and `translations`.
+        Transcription,
+        /// The events of a WebSocket at `…/realtime`: one answer of a session.
+        Realtime,
+        /// An unknown shape: frames are counted, and only a usage object is read.
+        Unknown,
+    }
 }
 
-/// A value that is not listed would have no route.
-const _: () = assert!(Dialect::ALL.len() == Dialect::Unknown as usize + 1, "Dialect::ALL lacks a dialect");
-
 impl Dialect {
-    /// Every dialect, in the order of the documentation.
-    pub const ALL: [Self; 20] = [
-        Self::OpenaiChat,
-        Self::OpenaiCompletions,
-        Self::OpenaiResponses,
-        Self::Anthropic,
-        Self::LlamacppCompletion,
-        Self::Tgi,
-        Self::Sglang,
-        Self::Lmdeploy,
-        Self::OllamaChat,
-        Self::OllamaGenerate,
-        Self::Triton,
-        Self::VllmGenerate,
-        Self::Gemini,
-        Self::GeminiInteractions,
-        Self::Cohere,
-        Self::Embeddings,
-        Self::Rerank,
-        Self::Transcription,
-        Self::Realtime,
-        Self::Unknown,
-    ];
-
     fn definition(self) -> &'static Definition {
         match self {
             Self::OpenaiChat => &openai_chat::DEFINITION,

@@ -137,36 +137,28 @@ pub struct ServerReport {
     pub accepted_draft_tokens: Option<u64>,
 }
 
-/// The reason an answer ended; unknown words are [`Finish::Other`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finish {
-    /// The model's own end, or a stop string.
-    Stop,
-    /// The length limit or the context's end.
-    Length,
-    /// A tool call.
-    ToolCalls,
-    /// A content filter.
-    ContentFilter,
-    /// An abort by the server.
-    Abort,
-    /// An unknown word.
-    Other,
+crate::listed_enum! {
+    /// The reason an answer ended; unknown words are [`Finish::Other`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Finish {
+        /// The model's own end, or a stop string.
+        Stop = "stop",
+        /// The length limit or the context's end.
+        Length = "length",
+        /// A tool call.
+        ToolCalls = "tool_call",
+        /// A content filter.
+        ContentFilter = "content_filter",
+        /// An abort by the server.
+        Abort = "error",
+        /// An unknown word.
+        Other = "other",
+    }
+    /// Returns the value of `gen_ai.response.finish_reasons` of the OpenTelemetry convention.
+    pub fn name(self);
 }
 
 impl Finish {
-    /// Returns the value of `gen_ai.response.finish_reasons` of the OpenTelemetry convention.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-            Self::ToolCalls => "tool_call",
-            Self::ContentFilter => "content_filter",
-            Self::Abort => "error",
-            Self::Other => "other",
-        }
-    }
-
     /// Reads a dialect's word. `None` for the empty string, which TGI sends in every frame.
     pub fn from_word(word: &[u8]) -> Option<Self> {
         Some(match word {

@@ -32,6 +32,7 @@ pub mod flag;
 mod frame;
 mod json;
 pub mod limits;
+mod listed_enum;
 mod multipart;
 mod name;
 mod request;

@@ -9,32 +9,21 @@ pub struct CertificateNames {
     pub names: Vec<(CertificateName, String)>,
 }
 
-/// A kind of name in a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CertificateName {
-    /// A URI of the subject's alternative names, such as a SPIFFE id.
-    Uri,
-    /// A host name of the subject's alternative names.
-    Dns,
-    /// A mail address of the subject's alternative names.
-    Email,
-    /// The common name of the subject.
-    CommonName,
-}
-
-impl CertificateName {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Uri, Self::Dns, Self::Email, Self::CommonName];
-
-    /// The word in the tenants file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Uri => "uri",
-            Self::Dns => "dns",
-            Self::Email => "email",
-            Self::CommonName => "common_name",
-        }
+meter::listed_enum! {
+    /// A kind of name in a certificate.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CertificateName {
+        /// A URI of the subject's alternative names, such as a SPIFFE id.
+        Uri = "uri",
+        /// A host name of the subject's alternative names.
+        Dns = "dns",
+        /// A mail address of the subject's alternative names.
+        Email = "email",
+        /// The common name of the subject.
+        CommonName = "common_name",
     }
+    /// The word in the tenants file.
+    pub fn name(self);
 }
 
 impl CertificateNames {

@@ -24,63 +24,34 @@ pub const MAX_KEYS: usize = 64;
 /// The limit of keys tried for a token without a key id: each try costs as much as a small exchange.
 const MAX_TRIED_KEYS: usize = 8;
 
-/// The supported signature algorithms. Neither `none` nor algorithms with a shared secret: a public key
-/// could serve as that secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Algorithm {
-    /// RSASSA-PKCS1-v1_5 with SHA-256.
-    Rs256,
-    /// RSASSA-PKCS1-v1_5 with SHA-384.
-    Rs384,
-    /// RSASSA-PKCS1-v1_5 with SHA-512.
-    Rs512,
-    /// RSASSA-PSS with SHA-256.
-    Ps256,
-    /// RSASSA-PSS with SHA-384.
-    Ps384,
-    /// RSASSA-PSS with SHA-512.
-    Ps512,
-    /// ECDSA on P-256 with SHA-256.
-    Es256,
-    /// ECDSA on P-384 with SHA-384.
-    Es384,
-    /// Ed25519.
-    EdDsa,
-}
-
-impl Algorithm {
-    /// All algorithms.
-    pub const ALL: [Self; 9] = [
-        Self::Rs256,
-        Self::Rs384,
-        Self::Rs512,
-        Self::Ps256,
-        Self::Ps384,
-        Self::Ps512,
-        Self::Es256,
-        Self::Es384,
-        Self::EdDsa,
-    ];
-
+meter::listed_enum! {
+    /// The supported signature algorithms. Neither `none` nor algorithms with a shared secret: a public key
+    /// could serve as that secret.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Algorithm {
+        /// RSASSA-PKCS1-v1_5 with SHA-256.
+        Rs256 = "RS256",
+        /// RSASSA-PKCS1-v1_5 with SHA-384.
+        Rs384 = "RS384",
+        /// RSASSA-PKCS1-v1_5 with SHA-512.
+        Rs512 = "RS512",
+        /// RSASSA-PSS with SHA-256.
+        Ps256 = "PS256",
+        /// RSASSA-PSS with SHA-384.
+        Ps384 = "PS384",
+        /// RSASSA-PSS with SHA-512.
+        Ps512 = "PS512",
+        /// ECDSA on P-256 with SHA-256.
+        Es256 = "ES256",
+        /// ECDSA on P-384 with SHA-384.
+        Es384 = "ES384",
+        /// Ed25519.
+        EdDsa = "EdDSA",
+    }
     /// The name in a token's header.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rs256 => "RS256",
-            Self::Rs384 => "RS384",
-            Self::Rs512 => "RS512",
-            Self::Ps256 => "PS256",
-            Self::Ps384 => "PS384",
-            Self::Ps512 => "PS512",
-            Self::Es256 => "ES256",
-            Self::Es384 => "ES384",
-            Self::EdDsa => "EdDSA",
-        }
-    }
-
+    pub fn name(self);
     /// The algorithm with this name; the comparison is case-sensitive.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
-    }
+    pub fn from_name(&str);
 }
 
 /// A set of published keys. Clones share the set.

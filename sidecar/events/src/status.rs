@@ -25,32 +25,21 @@ pub struct Status {
     pub complete: Vec<PathBuf>,
 }
 
-/// The reason of a failed attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// There was no response in time, or none that is HTTP.
-    Unreachable,
-    /// The receiver is temporarily overloaded or broken.
-    Busy,
-    /// The receiver refuses the sender, the address or every event.
-    Refused,
-    /// The ledger, the cursor or the token's file cannot be read or written.
-    Local,
-}
-
-impl Reason {
-    /// Every reason.
-    pub const ALL: [Self; 4] = [Self::Unreachable, Self::Busy, Self::Refused, Self::Local];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::Busy => "busy",
-            Self::Refused => "refused",
-            Self::Local => "local",
-        }
+meter::listed_enum! {
+    /// The reason of a failed attempt.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Reason {
+        /// There was no response in time, or none that is HTTP.
+        Unreachable = "unreachable",
+        /// The receiver is temporarily overloaded or broken.
+        Busy = "busy",
+        /// The receiver refuses the sender, the address or every event.
+        Refused = "refused",
+        /// The ledger, the cursor or the token's file cannot be read or written.
+        Local = "local",
     }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 impl From<Kind> for Reason {

@@ -105,50 +105,30 @@ impl Clocks {
     }
 }
 
-/// A throttle reason: why a device's clocks are reduced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Throttle {
-    /// It is at its power limit.
-    PowerCap,
-    /// A hardware slowdown.
-    HwSlowdown,
-    /// Temperature: the hardware reduced the clocks.
-    HwThermal,
-    /// The power supply's brake signal.
-    HwPowerBrake,
-    /// Temperature: the driver reduced the clocks.
-    SwThermal,
-    /// The slower devices of its sync-boost group.
-    SyncBoost,
-    /// Any other reason, such as an application's or a display's clock setting.
-    Other,
+meter::listed_enum! {
+    /// A throttle reason: why a device's clocks are reduced.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Throttle {
+        /// It is at its power limit.
+        PowerCap = "power_cap",
+        /// A hardware slowdown.
+        HwSlowdown = "hw_slowdown",
+        /// Temperature: the hardware reduced the clocks.
+        HwThermal = "hw_thermal",
+        /// The power supply's brake signal.
+        HwPowerBrake = "hw_power_brake",
+        /// Temperature: the driver reduced the clocks.
+        SwThermal = "sw_thermal",
+        /// The slower devices of its sync-boost group.
+        SyncBoost = "sync_boost",
+        /// Any other reason, such as an application's or a display's clock setting.
+        Other = "other",
+    }
+    /// The label value.
+    pub fn name(self);
 }
 
 impl Throttle {
-    /// All, in the order of [`Device::throttled`].
-    pub const ALL: [Self; 7] = [
-        Self::PowerCap,
-        Self::HwSlowdown,
-        Self::HwThermal,
-        Self::HwPowerBrake,
-        Self::SwThermal,
-        Self::SyncBoost,
-        Self::Other,
-    ];
-
-    /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PowerCap => "power_cap",
-            Self::HwSlowdown => "hw_slowdown",
-            Self::HwThermal => "hw_thermal",
-            Self::HwPowerBrake => "hw_power_brake",
-            Self::SwThermal => "sw_thermal",
-            Self::SyncBoost => "sync_boost",
-            Self::Other => "other",
-        }
-    }
-
     /// Decodes NVML's bits, which DCGM also uses. Idle is not a throttle reason.
     pub(crate) fn from_bits(bits: u64) -> [bool; Self::ALL.len()] {
         const GPU_IDLE: u64 = 0x1;

@@ -41,29 +41,21 @@ pub struct Answer {
     pub sample: Sample,
 }
 
-/// A source's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceName {
-    /// NVIDIA's own library.
-    Nvml,
-    /// dcgm-exporter.
-    Dcgm,
-    /// AMD's device-metrics-exporter.
-    Rocm,
-    /// No source yet.
-    None,
-}
-
-impl SourceName {
-    /// The label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nvml => "nvml",
-            Self::Dcgm => "dcgm",
-            Self::Rocm => "rocm",
-            Self::None => "none",
-        }
+meter::listed_enum! {
+    /// A source's name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SourceName {
+        /// NVIDIA's own library.
+        Nvml = "nvml",
+        /// dcgm-exporter.
+        Dcgm = "dcgm",
+        /// AMD's device-metrics-exporter.
+        Rocm = "rocm",
+        /// No source yet.
+        None = "none",
     }
+    /// The label value.
+    pub fn name(self);
 }
 
 /// The configured source.

@@ -5,39 +5,25 @@ use std::io;
 
 use rusqlite::{Error as SqliteError, ErrorCode};
 
-/// The kind of a fault; the label of `tokenmeter_ledger_faults_total`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fault {
-    /// The disk or the quota is full.
-    Full,
-    /// The file or its directory cannot be written or reached by this process.
-    ReadOnly,
-    /// The disk reports an error.
-    Io,
-    /// The bytes read differ from those written.
-    Corrupt,
-    /// Another process holds the ledger, or the file for longer than a moment.
-    Locked,
-    /// Any other fault.
-    Other,
-}
-
-impl Fault {
-    /// Every fault.
-    pub const ALL: [Self; 6] =
-        [Self::Full, Self::ReadOnly, Self::Io, Self::Corrupt, Self::Locked, Self::Other];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::ReadOnly => "read_only",
-            Self::Io => "io",
-            Self::Corrupt => "corrupt",
-            Self::Locked => "locked",
-            Self::Other => "other",
-        }
+meter::listed_enum! {
+    /// The kind of a fault; the label of `tokenmeter_ledger_faults_total`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Fault {
+        /// The disk or the quota is full.
+        Full = "full",
+        /// The file or its directory cannot be written or reached by this process.
+        ReadOnly = "read_only",
+        /// The disk reports an error.
+        Io = "io",
+        /// The bytes read differ from those written.
+        Corrupt = "corrupt",
+        /// Another process holds the ledger, or the file for longer than a moment.
+        Locked = "locked",
+        /// Any other fault.
+        Other = "other",
     }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 /// A fault with its message.

@@ -104,27 +104,20 @@ pub struct DeviceTotal {
     pub sums: GpuSums,
 }
 
-/// The reason why GPU time and energy belong to no exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Share {
-    /// No exchange was in flight.
-    Idle,
-    /// The exchange is not known: its record was lost.
-    Unattributed,
+meter::listed_enum! {
+    /// The reason why GPU time and energy belong to no exchange.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Share {
+        /// No exchange was in flight.
+        Idle = "idle",
+        /// The exchange is not known: its record was lost.
+        Unattributed = "unattributed",
+    }
+    /// Returns the word in the store.
+    pub fn name(self);
 }
 
 impl Share {
-    /// Both reasons.
-    pub const ALL: [Self; 2] = [Self::Idle, Self::Unattributed];
-
-    /// Returns the word in the store.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Unattributed => "unattributed",
-        }
-    }
-
     /// Returns the word in a report, in the place of a tenant or a model.
     pub fn mark(self) -> &'static str {
         match self {

@@ -33,29 +33,19 @@ pub struct TotalKey {
     pub class: Class,
 }
 
-/// The kind of a daily total.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
-    /// The sum of rows that are stored, or were until retention deleted them.
-    Usage,
-    /// Overflow totals: the sum of rows that were never stored, because the disk was unavailable.
-    Shed,
-    /// The sum of corrections.
-    Correction,
-}
-
-impl Class {
-    /// Every class.
-    pub const ALL: [Self; 3] = [Self::Usage, Self::Shed, Self::Correction];
-
-    /// Returns the word in the store and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::Shed => "shed",
-            Self::Correction => "correction",
-        }
+meter::listed_enum! {
+    /// The kind of a daily total.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Class {
+        /// The sum of rows that are stored, or were until retention deleted them.
+        Usage = "usage",
+        /// Overflow totals: the sum of rows that were never stored, because the disk was unavailable.
+        Shed = "shed",
+        /// The sum of corrections.
+        Correction = "correction",
     }
+    /// Returns the word in the store and in reports.
+    pub fn name(self);
 }
 
 impl TotalKey {

@@ -10,30 +10,22 @@ use std::io::{self, Write};
 
 use crate::reading::Reading;
 
-/// A format of the metrics page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// OpenMetrics 1.0 text: with units and exemplars, without native histograms.
-    OpenMetrics,
-    /// Prometheus' protobuf, length-delimited: with units, exemplars and native histograms.
-    Protobuf,
-    /// Prometheus' text 0.0.4, which every scraper reads: classic histograms only.
-    Text,
+meter::listed_enum! {
+    /// A format of the metrics page.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Format {
+        /// OpenMetrics 1.0 text: with units and exemplars, without native histograms.
+        OpenMetrics = "openmetrics",
+        /// Prometheus' protobuf, length-delimited: with units, exemplars and native histograms.
+        Protobuf = "protobuf",
+        /// Prometheus' text 0.0.4, which every scraper reads: classic histograms only.
+        Text = "text",
+    }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 impl Format {
-    /// Every format, in the order of declaration.
-    pub const ALL: [Self; 3] = [Self::OpenMetrics, Self::Protobuf, Self::Text];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenMetrics => "openmetrics",
-            Self::Protobuf => "protobuf",
-            Self::Text => "text",
-        }
-    }
-
     /// Returns the content type of a page in this format.
     pub fn content_type(self) -> &'static str {
         match self {

@@ -36,36 +36,23 @@ pub struct Objective {
     pub target_ratio: f64,
 }
 
-/// The verdict of an objective on one exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Every known value met its bound.
-    Met,
-    /// The first token was late.
-    SlowFirstToken,
-    /// The tokens after it were slow, or an answer that was not streamed was late.
-    SlowOutput,
-    /// Both.
-    SlowBoth,
-    /// The answer is missing or incomplete.
-    Failed,
-}
-
-impl Verdict {
-    /// Every verdict, in the order of the page.
-    pub const ALL: [Self; 5] =
-        [Self::Met, Self::SlowFirstToken, Self::SlowOutput, Self::SlowBoth, Self::Failed];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::SlowFirstToken => "slow_first_token",
-            Self::SlowOutput => "slow_output",
-            Self::SlowBoth => "slow_both",
-            Self::Failed => "failed",
-        }
+meter::listed_enum! {
+    /// The verdict of an objective on one exchange, in the order of the page.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Verdict {
+        /// Every known value met its bound.
+        Met = "met",
+        /// The first token was late.
+        SlowFirstToken = "slow_first_token",
+        /// The tokens after it were slow, or an answer that was not streamed was late.
+        SlowOutput = "slow_output",
+        /// Both.
+        SlowBoth = "slow_both",
+        /// The answer is missing or incomplete.
+        Failed = "failed",
     }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 impl Objective {

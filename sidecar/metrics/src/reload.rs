@@ -1,31 +1,20 @@
 //! Counts of the files that are reloaded while the process runs. Invariant: a rejected file changes only these counts.
 
-/// A file that is reloaded when it changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReloadedFile {
-    /// The tenants file, or the hash key file its hashes need.
-    Tenants,
-    /// The price book.
-    Prices,
-    /// Published keys, of a file or a URL.
-    Keys,
-    /// The certificate of a listener, with its key and the authorities of client certificates.
-    Certificate,
-}
-
-impl ReloadedFile {
-    /// Every file.
-    pub const ALL: [Self; 4] = [Self::Tenants, Self::Prices, Self::Keys, Self::Certificate];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tenants => "tenants",
-            Self::Prices => "prices",
-            Self::Keys => "keys",
-            Self::Certificate => "certificate",
-        }
+meter::listed_enum! {
+    /// A file that is reloaded when it changes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ReloadedFile {
+        /// The tenants file, or the hash key file its hashes need.
+        Tenants = "tenants",
+        /// The price book.
+        Prices = "prices",
+        /// Published keys, of a file or a URL.
+        Keys = "keys",
+        /// The certificate of a listener, with its key and the authorities of client certificates.
+        Certificate = "certificate",
     }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 /// Label values of `outcome` of `tokenmeter_config_reloads_total`.

@@ -6,26 +6,17 @@ use std::sync::Arc;
 
 use crate::names::OTHER;
 
-/// The basis of a cost. Sums on two bases are never added up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Basis {
-    /// Tokens by the price book, in its currency.
-    Price,
-    /// Device hours and energy, in US dollars.
-    Gpu,
-}
-
-impl Basis {
-    /// Both bases.
-    pub const ALL: [Self; 2] = [Self::Price, Self::Gpu];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Price => "price",
-            Self::Gpu => "gpu",
-        }
+meter::listed_enum! {
+    /// The basis of a cost. Sums on two bases are never added up.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Basis {
+        /// Tokens by the price book, in its currency.
+        Price = "price",
+        /// Device hours and energy, in US dollars.
+        Gpu = "gpu",
     }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 /// Label values of `reason` of `tokenmeter_unpriced_exchanges_total`.

@@ -148,30 +148,22 @@ pub enum Protocol {
     Grpc,
 }
 
-/// A signal of OpenTelemetry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// All samples, periodically. Items are data points.
-    Metric,
-    /// The spans of sampled exchanges.
-    Span,
-    /// One record for each exchange.
-    Log,
+meter::listed_enum! {
+    /// A signal of OpenTelemetry.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Signal {
+        /// All samples, periodically. Items are data points.
+        Metric = "metric",
+        /// The spans of sampled exchanges.
+        Span = "span",
+        /// One record for each exchange.
+        Log = "log",
+    }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 impl Signal {
-    /// Every signal.
-    pub const ALL: [Self; 3] = [Self::Metric, Self::Span, Self::Log];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Metric => "metric",
-            Self::Span => "span",
-            Self::Log => "log",
-        }
-    }
-
     /// Returns its path over HTTP, relative to the base URL.
     pub(crate) fn path(self) -> &'static str {
         match self {

@@ -114,39 +114,25 @@ pub enum Charge {
     Unpriced(Unpriced),
 }
 
-/// The reason why an exchange has no price.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unpriced {
-    /// There is no price book.
-    NoBook,
-    /// The book has no entry for the model, or none in force then.
-    Model,
-    /// The entry has no price for a type of token that was counted.
-    TokenType,
-    /// The sum is more than a charge can hold (9.2 million units).
-    Overflow,
-    /// The server may have processed the request, tokens have a price, and their number is unknown.
-    Uncounted,
-    /// It is a prefill leg: the request is charged once, with its decode leg.
-    Leg,
-}
-
-impl Unpriced {
-    /// Every reason.
-    pub const ALL: [Self; 6] =
-        [Self::NoBook, Self::Model, Self::TokenType, Self::Overflow, Self::Uncounted, Self::Leg];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoBook => "no_book",
-            Self::Model => "model",
-            Self::TokenType => "token_type",
-            Self::Overflow => "overflow",
-            Self::Uncounted => "uncounted",
-            Self::Leg => "leg",
-        }
+meter::listed_enum! {
+    /// The reason why an exchange has no price.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Unpriced {
+        /// There is no price book.
+        NoBook = "no_book",
+        /// The book has no entry for the model, or none in force then.
+        Model = "model",
+        /// The entry has no price for a type of token that was counted.
+        TokenType = "token_type",
+        /// The sum is more than a charge can hold (9.2 million units).
+        Overflow = "overflow",
+        /// The server may have processed the request, tokens have a price, and their number is unknown.
+        Uncounted = "uncounted",
+        /// It is a prefill leg: the request is charged once, with its decode leg.
+        Leg = "leg",
     }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 impl Charge {

@@ -22,26 +22,19 @@ pub struct Change {
     pub facts: Vec<Fact>,
 }
 
-/// The kind of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Only the new book has it.
-    Added,
-    /// Only the old book has it.
-    Removed,
-    /// Both have it, with different facts.
-    Changed,
-}
-
-impl Kind {
-    /// Returns the name for output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Removed => "removed",
-            Self::Changed => "changed",
-        }
+meter::listed_enum! {
+    /// The kind of a difference.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// Only the new book has it.
+        Added = "added",
+        /// Only the old book has it.
+        Removed = "removed",
+        /// Both have it, with different facts.
+        Changed = "changed",
     }
+    /// Returns the name for output.
+    pub fn name(self);
 }
 
 /// One fact of an entry.

@@ -22,51 +22,32 @@ use super::query::Query;
 
 pub use columns::Column;
 
-/// A version of FOCUS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    /// Of May 2025, which most tools read.
-    V1_2,
-    /// Of December 2025, with columns for allocated cost.
-    V1_3,
-    /// Of June 2026.
-    V1_4,
-}
-
-impl Version {
-    /// Every version.
-    pub const ALL: [Self; 3] = [Self::V1_2, Self::V1_3, Self::V1_4];
-
+meter::listed_enum! {
+    /// A version of FOCUS.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Version {
+        /// Of May 2025, which most tools read.
+        V1_2 = "1.2",
+        /// Of December 2025, with columns for allocated cost.
+        V1_3 = "1.3",
+        /// Of June 2026.
+        V1_4 = "1.4",
+    }
     /// Returns its number as in the specification.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::V1_2 => "1.2",
-            Self::V1_3 => "1.3",
-            Self::V1_4 => "1.4",
-        }
+    pub fn name(self);
+}
+
+meter::listed_enum! {
+    /// The purpose of the dataset: chargeback or showback.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Billing {
+        /// Showback: `BilledCost` is 0, so that no cost is counted twice beside the provider's own bill.
+        Showback = "showback",
+        /// Chargeback: the tenant pays, and `BilledCost` is the cost.
+        Chargeback = "chargeback",
     }
-}
-
-/// The purpose of the dataset: chargeback or showback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Billing {
-    /// Showback: `BilledCost` is 0, so that no cost is counted twice beside the provider's own bill.
-    Showback,
-    /// Chargeback: the tenant pays, and `BilledCost` is the cost.
-    Chargeback,
-}
-
-impl Billing {
-    /// Both purposes.
-    pub const ALL: [Self; 2] = [Self::Showback, Self::Chargeback];
-
     /// The word on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Showback => "showback",
-            Self::Chargeback => "chargeback",
-        }
-    }
+    pub fn name(self);
 }
 
 /// The options of a dataset.

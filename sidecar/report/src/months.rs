@@ -4,20 +4,24 @@ use ledger::Calendar;
 use ledger::month;
 use ledger::source::{Month, Range};
 
-/// The state of a month.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MonthState {
-    /// The source does not know which months are closed.
-    #[default]
-    Unknown,
-    /// It is signed off.
-    Closed,
-    /// It is over and not closed.
-    Ended,
-    /// It is the current month.
-    Open,
-    /// It is in the future: the clock was ahead when its exchanges ended.
-    Future,
+meter::listed_enum! {
+    /// The state of a month.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum MonthState {
+        /// The source does not know which months are closed.
+        #[default]
+        Unknown = "unknown",
+        /// It is signed off.
+        Closed = "closed",
+        /// It is over and not closed.
+        Ended = "ended",
+        /// It is the current month.
+        Open = "open",
+        /// It is in the future: the clock was ahead when its exchanges ended.
+        Future = "future",
+    }
+    /// Returns its name in reports.
+    pub fn name(self);
 }
 
 impl MonthState {
@@ -30,17 +34,6 @@ impl MonthState {
             Some(true) => Self::Closed,
             Some(false) if now_us < until_us => Self::Open,
             Some(false) => Self::Ended,
-        }
-    }
-
-    /// Returns its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Closed => "closed",
-            Self::Ended => "ended",
-            Self::Open => "open",
-            Self::Future => "future",
         }
     }
 }

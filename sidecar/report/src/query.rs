@@ -114,80 +114,50 @@ pub enum RowsFor {
     TimeZone,
 }
 
-/// The basis of an exchange's cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// Its tokens and the price book.
-    Price,
-    /// The GPU time and energy it used.
-    Gpu,
-}
-
-impl Basis {
-    /// Both bases.
-    pub const ALL: [Self; 2] = [Self::Price, Self::Gpu];
-
+meter::listed_enum! {
+    /// The basis of an exchange's cost.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Basis {
+        /// Its tokens and the price book.
+        Price = "price",
+        /// The GPU time and energy it used.
+        Gpu = "gpu",
+    }
     /// The word on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Price => "price",
-            Self::Gpu => "gpu",
-        }
+    pub fn name(self);
+}
+
+meter::listed_enum! {
+    /// The allocation of GPU cost without an exchange.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Idle {
+        /// To no tenant: it has rows of its own.
+        None = "none",
+        /// To the tenants of the day, in proportion to their GPU cost.
+        Proportional = "proportional",
+        /// To the tenants of the day, in equal parts.
+        Even = "even",
     }
-}
-
-/// The allocation of GPU cost without an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Idle {
-    /// To no tenant: it has rows of its own.
-    None,
-    /// To the tenants of the day, in proportion to their GPU cost.
-    Proportional,
-    /// To the tenants of the day, in equal parts.
-    Even,
-}
-
-impl Idle {
-    /// Every allocation.
-    pub const ALL: [Self; 3] = [Self::None, Self::Proportional, Self::Even];
-
     /// Returns the word on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Proportional => "proportional",
-            Self::Even => "even",
-        }
+    pub fn name(self);
+}
+
+meter::listed_enum! {
+    /// The order of a report's rows.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Order {
+        /// By their keys, in the query's order.
+        #[default]
+        Keys = "keys",
+        /// The dearest first.
+        Cost = "cost",
+        /// The most tokens first.
+        Tokens = "tokens",
+        /// The most exchanges first.
+        Exchanges = "exchanges",
     }
-}
-
-/// The order of a report's rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// By their keys, in the query's order.
-    #[default]
-    Keys,
-    /// The dearest first.
-    Cost,
-    /// The most tokens first.
-    Tokens,
-    /// The most exchanges first.
-    Exchanges,
-}
-
-impl Order {
-    /// Every order.
-    pub const ALL: [Self; 4] = [Self::Keys, Self::Cost, Self::Tokens, Self::Exchanges];
-
     /// Returns its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Keys => "keys",
-            Self::Cost => "cost",
-            Self::Tokens => "tokens",
-            Self::Exchanges => "exchanges",
-        }
-    }
+    pub fn name(self);
 }
 
 /// A filter of the values of a key.

@@ -38,23 +38,27 @@ impl Savings {
 /// Digits of a share after the point.
 const SHARE_DIGITS: u32 = 6;
 
-/// A kind of saving or of cost without a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Cached prompt tokens, at the difference to the price of uncached ones.
-    CacheReads,
-    /// Prompt tokens written to a cache, at the difference to the price of others: a cost of caching.
-    CacheWrites,
-    /// Exchanges whose clients left.
-    Aborted,
-    /// Exchanges that failed for another reason.
-    Failed,
-    /// Exchanges of requests that clients repeated, failed or not, except the one that each request keeps.
-    Repeated,
-    /// GPUs without an exchange.
-    Idle,
-    /// GPU use of unknown exchanges.
-    Unattributed,
+meter::listed_enum! {
+    /// A kind of saving or of cost without a result.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Kind {
+        /// Cached prompt tokens, at the difference to the price of uncached ones.
+        CacheReads = "saved_by_cache_reads",
+        /// Prompt tokens written to a cache, at the difference to the price of others: a cost of caching.
+        CacheWrites = "added_by_cache_writes",
+        /// Exchanges whose clients left.
+        Aborted = "aborted",
+        /// Exchanges that failed for another reason.
+        Failed = "failed",
+        /// Exchanges of requests that clients repeated, failed or not, except the one that each request keeps.
+        Repeated = "repeated",
+        /// GPUs without an exchange.
+        Idle = "idle_gpu",
+        /// GPU use of unknown exchanges.
+        Unattributed = "unattributed_gpu",
+    }
+    /// Returns the name in reports.
+    pub fn name(self);
 }
 
 impl Kind {
@@ -65,19 +69,6 @@ impl Kind {
                 &[Self::CacheReads, Self::CacheWrites, Self::Aborted, Self::Failed, Self::Repeated]
             }
             Basis::Gpu => &[Self::Aborted, Self::Failed, Self::Repeated, Self::Idle, Self::Unattributed],
-        }
-    }
-
-    /// Returns the name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CacheReads => "saved_by_cache_reads",
-            Self::CacheWrites => "added_by_cache_writes",
-            Self::Aborted => "aborted",
-            Self::Failed => "failed",
-            Self::Repeated => "repeated",
-            Self::Idle => "idle_gpu",
-            Self::Unattributed => "unattributed_gpu",
         }
     }
 }

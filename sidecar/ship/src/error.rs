@@ -10,29 +10,19 @@ use postgres::error::SqlState;
 
 use crate::address::Address;
 
-/// The reason of a failure; the label of `tokenmeter_ship_failures_total`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reason {
-    /// The store cannot be reached, or closed the connection; a retry may succeed.
-    Unreachable,
-    /// The store refused; the operator has to change something.
-    Refused,
-    /// Anything else, such as the local ledger files.
-    Other,
-}
-
-impl Reason {
-    /// Every reason.
-    pub const ALL: [Self; 3] = [Self::Unreachable, Self::Refused, Self::Other];
-
-    /// Returns the label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::Refused => "refused",
-            Self::Other => "other",
-        }
+meter::listed_enum! {
+    /// The reason of a failure; the label of `tokenmeter_ship_failures_total`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Reason {
+        /// The store cannot be reached, or closed the connection; a retry may succeed.
+        Unreachable = "unreachable",
+        /// The store refused; the operator has to change something.
+        Refused = "refused",
+        /// Anything else, such as the local ledger files.
+        Other = "other",
     }
+    /// Returns the label value.
+    pub fn name(self);
 }
 
 /// The extent of a failure.

@@ -2,22 +2,22 @@
 
 use crate::event::{Delta, Event};
 
-/// The kind of content of a delta, in the order of the events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Reasoning,
-    Text,
-    Refusal,
-    Tool,
-    Audio,
+crate::listed_enum! {
+    /// The kind of content of a delta, in the order of the events.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Kind {
+        Reasoning,
+        Text,
+        Refusal,
+        Tool,
+        Audio,
+    }
 }
 
 /// Characters of each kind.
 pub(crate) type Chars = [u32; Kind::ALL.len()];
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] = [Self::Reasoning, Self::Text, Self::Refusal, Self::Tool, Self::Audio];
-
     /// The event of a delta of this kind.
     pub(crate) fn event(self, delta: Delta) -> Event {
         match self {

@@ -32,67 +32,44 @@ pub struct Sampling {
     pub encoding_formats: [bool; ENCODING_FORMATS.len()],
 }
 
-/// The reasoning levels of the servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReasoningLevel {
-    /// Without reasoning.
-    None,
-    /// Less than low.
-    Minimal,
-    /// Low.
-    Low,
-    /// Medium.
-    Medium,
-    /// High.
-    High,
-    /// More than high.
-    XHigh,
-    /// The maximum of the server.
-    Max,
-}
-
-impl ReasoningLevel {
-    /// Every level, ascending.
-    pub const ALL: [Self; 7] =
-        [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::XHigh, Self::Max];
-
+crate::listed_enum! {
+    /// The reasoning levels of the servers, ascending.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ReasoningLevel {
+        /// Without reasoning.
+        None = "none",
+        /// Less than low.
+        Minimal = "minimal",
+        /// Low.
+        Low = "low",
+        /// Medium.
+        Medium = "medium",
+        /// High.
+        High = "high",
+        /// More than high.
+        XHigh = "xhigh",
+        /// The maximum of the server.
+        Max = "max",
+    }
     /// The word in a request.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Minimal => "minimal",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::XHigh => "xhigh",
-            Self::Max => "max",
-        }
+    pub fn name(self);
+}
+
+crate::listed_enum! {
+    /// The kinds of content that can be requested.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OutputType {
+        /// Plain text.
+        Text = "text",
+        /// JSON, with a schema or without.
+        Json = "json",
+        /// Images.
+        Image = "image",
+        /// Spoken text.
+        Speech = "speech",
     }
-}
-
-/// The kinds of content that can be requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputType {
-    /// Plain text.
-    Text,
-    /// JSON, with a schema or without.
-    Json,
-    /// Images.
-    Image,
-    /// Spoken text.
-    Speech,
-}
-
-impl OutputType {
     /// The value of `gen_ai.output.type`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Image => "image",
-            Self::Speech => "speech",
-        }
-    }
+    pub fn name(self);
 }
 
 /// The formats of an embedding's numbers.

@@ -68,66 +68,48 @@ impl Kind {
     }
 }
 
-/// The unit of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Bytes.
-    Bytes,
-    /// Joules.
-    Joules,
-    /// Watts.
-    Watts,
-    /// Degrees Celsius.
-    Celsius,
-    /// Hertz.
-    Hertz,
-    /// US dollars.
-    Usd,
-    /// The price book's currency. The table writes `usd`; [`Entry::name_in`] replaces it.
-    Money,
-    /// A rate per second; the name states of what.
-    PerSecond,
-    /// Tokens.
-    Tokens,
-    /// Characters of visible text.
-    Characters,
-    /// Exchanges.
-    Exchanges,
-    /// HTTP requests.
-    Requests,
-    /// A count of what the meaning names.
-    Things,
-    /// A share, 0 to 1.
-    Ratio,
-    /// A truth value, 0 or 1.
-    Truth,
+meter::listed_enum! {
+    /// The unit of a value.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Unit {
+        /// Seconds.
+        Seconds = "seconds",
+        /// Bytes.
+        Bytes = "bytes",
+        /// Joules.
+        Joules = "joules",
+        /// Watts.
+        Watts = "watts",
+        /// Degrees Celsius.
+        Celsius = "°C",
+        /// Hertz.
+        Hertz = "hertz",
+        /// US dollars.
+        Usd = "US dollars",
+        /// The price book's currency. The table writes `usd`; [`Entry::name_in`] replaces it.
+        Money = "the price book's currency",
+        /// A rate per second; the name states of what.
+        PerSecond = "per second",
+        /// Tokens.
+        Tokens = "tokens",
+        /// Characters of visible text.
+        Characters = "characters",
+        /// Exchanges.
+        Exchanges = "exchanges",
+        /// HTTP requests.
+        Requests = "requests",
+        /// A count of what the meaning names.
+        Things = "–",
+        /// A share, 0 to 1.
+        Ratio = "0 to 1",
+        /// A truth value, 0 or 1.
+        Truth = "0 or 1",
+    }
+    /// Returns the name used in the manual.
+    pub fn name(self);
 }
 
 impl Unit {
-    /// Returns the name used in the manual.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Seconds => "seconds",
-            Self::Bytes => "bytes",
-            Self::Joules => "joules",
-            Self::Watts => "watts",
-            Self::Celsius => "°C",
-            Self::Hertz => "hertz",
-            Self::Usd => "US dollars",
-            Self::Money => "the price book's currency",
-            Self::PerSecond => "per second",
-            Self::Tokens => "tokens",
-            Self::Characters => "characters",
-            Self::Exchanges => "exchanges",
-            Self::Requests => "requests",
-            Self::Things => "–",
-            Self::Ratio => "0 to 1",
-            Self::Truth => "0 or 1",
-        }
-    }
-
     /// Returns the word that the unit requires in a name. Counts are named after the counted items.
     pub fn suffix(self) -> Option<&'static str> {
         match self {
