@@ -1,7 +1,5 @@
 //! The texts of TLS faults: the event, the responsible side, and the remedy.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 
 use jiff::Timestamp;
@@ -12,7 +10,8 @@ use rustls::{AlertDescription, CertificateError, InvalidMessage};
 use crate::verifier::Untrusted;
 
 /// A TLS fault as a text. It names the server and quotes at most [`NAMES_MAX`] names of its certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct TlsFault {
     text: Box<str>,
     is_of_certificate: bool,
@@ -76,14 +75,6 @@ impl From<TlsFault> for io::Error {
         Self::new(io::ErrorKind::InvalidData, fault)
     }
 }
-
-impl fmt::Display for TlsFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl Error for TlsFault {}
 
 /// Returns the rest of a sentence that begins with the certificate.
 fn certificate(error: &CertificateError) -> String {

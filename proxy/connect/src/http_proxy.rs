@@ -1,6 +1,5 @@
 //! An HTTP proxy on the way to a server: it opens a tunnel by CONNECT (RFC 9110 §9.3.6).
 
-use std::error::Error;
 use std::fmt;
 use std::io;
 
@@ -18,7 +17,8 @@ pub struct HttpProxy {
 }
 
 /// A proxy that cannot be used. The problem never quotes the URL, which may hold a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct HttpProxyError(pub &'static str);
 
 impl HttpProxy {
@@ -127,16 +127,9 @@ fn status(head: &[u8]) -> Option<u16> {
 }
 
 /// A fault of a proxy as a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ProxyFault(Box<str>);
-
-impl fmt::Display for ProxyFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for ProxyFault {}
 
 /// Writes the URL without user and password.
 impl fmt::Display for HttpProxy {
@@ -150,14 +143,6 @@ impl fmt::Debug for HttpProxy {
         write!(f, "{self}")
     }
 }
-
-impl fmt::Display for HttpProxyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl Error for HttpProxyError {}
 
 /// The port of a proxy whose URL has none, as curl has it.
 const DEFAULT_PORT: u16 = 1080;

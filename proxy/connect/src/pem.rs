@@ -1,7 +1,5 @@
 //! PEM files of certificates and keys, read whole or not at all.
 
-use std::error::Error;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
@@ -13,21 +11,14 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 /// The error of a PEM file. It never quotes the file, which may hold a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file} {problem}")]
 pub struct PemError {
     /// The file.
     pub file: PathBuf,
     /// The problem, as the rest of a sentence that begins with the file.
     pub problem: String,
 }
-
-impl fmt::Display for PemError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.file.display(), self.problem)
-    }
-}
-
-impl Error for PemError {}
 
 impl PemError {
     /// An error of this file: the problem is the rest of a sentence that begins with it.

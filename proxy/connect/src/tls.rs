@@ -1,8 +1,6 @@
 //! TLS towards one server: its roots, its client certificate and its sessions, which all connections share. The
 //! files can be read again; files that cannot be used change nothing.
 
-use std::error::Error;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -74,17 +72,22 @@ pub struct TlsFiles {
 }
 
 /// The error of a file or choice, by its part.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// The roots.
+    #[error("{0}")]
     Ca(PemError),
     /// The client certificate.
+    #[error("{0}")]
     Cert(PemError),
     /// The key of the client certificate.
+    #[error("{0}")]
     Key(PemError),
     /// The name is neither a host name nor an address.
+    #[error("`{}` is neither a host name nor an address", .0.escape_debug())]
     ServerName(String),
     /// The system has no root certificates.
+    #[error("the system has no root certificates")]
     NoSystemRoots,
 }
 
@@ -223,17 +226,3 @@ fn system_roots() -> Result<Arc<RootCertStore>, TlsError> {
     });
     if ROOTS.is_empty() { Err(TlsError::NoSystemRoots) } else { Ok(Arc::clone(&ROOTS)) }
 }
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ca(error) | Self::Cert(error) | Self::Key(error) => error.fmt(f),
-            Self::ServerName(name) => {
-                write!(f, "`{}` is neither a host name nor an address", name.escape_debug())
-            }
-            Self::NoSystemRoots => f.write_str("the system has no root certificates"),
-        }
-    }
-}
-
-impl Error for TlsError {}

@@ -1,8 +1,6 @@
 //! Verification of a server's certificate, with an error that says which part of the chain is missing, and the absence
 //! of verification.
 
-use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -134,22 +132,36 @@ const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1
 /// The size of the modulus of a 2048-bit key in bytes, without its exponent and encoding.
 const RSA_MIN_BYTES: usize = 256;
 
-/// The reason why a chain is not trusted, where the library's error is too general.
-#[derive(Debug)]
+/// The reason why a chain is not trusted, where the library's error is too general. Its text is the rest of a sentence
+/// that begins with the certificate.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Untrusted {
     /// The server's RSA key is too short.
+    #[error("has an RSA key of less than 2048 bits, which is not accepted; issue one with a longer key")]
     ShortKey,
     /// This issuer's RSA key is too short.
+    #[error(
+        "is issued by '{0}', whose RSA key has less than 2048 bits, which is not accepted; issue it by an authority \
+         with a longer key"
+    )]
     ShortIssuer(String),
     /// The server's own certificate is an issuer's.
+    #[error("is an issuer's certificate, not a server's")]
     Issuer,
     /// The server's own certificate is signed with its own key.
+    #[error("is self-signed and not trusted; name its file as ca to trust it")]
     SelfSigned,
     /// The chain ends at a root that is not trusted.
+    #[error("is issued under the root '{0}', which is not trusted; name its file as ca to trust it")]
     Root(String),
     /// Only the server's own certificate was sent, and its issuer is not a trusted root.
+    #[error(
+        "is issued by '{0}', which is not a trusted root, and the server sent no intermediate certificate; add that to \
+         the server's certificate file, or name the issuer's file as ca to trust it"
+    )]
     NoIntermediate(String),
     /// The last certificate of the chain has this issuer, which is not a trusted root.
+    #[error("has a chain to '{0}', which is not a trusted root; name the root's file as ca to trust it")]
     NoRoot(String),
 }
 
@@ -181,43 +193,6 @@ impl From<Untrusted> for rustls::Error {
         CertificateError::Other(OtherError(Arc::new(untrusted))).into()
     }
 }
-
-/// Writes the rest of a sentence that begins with the certificate.
-impl fmt::Display for Untrusted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ShortKey => f.write_str(
-                "has an RSA key of less than 2048 bits, which is not accepted; issue one with a longer key",
-            ),
-            Self::ShortIssuer(issuer) => write!(
-                f,
-                "is issued by '{issuer}', whose RSA key has less than 2048 bits, which is not accepted; issue it by an \
-                 authority with a longer key"
-            ),
-            Self::Issuer => f.write_str("is an issuer's certificate, not a server's"),
-            Self::SelfSigned => {
-                f.write_str("is self-signed and not trusted; name its file as ca to trust it")
-            }
-            Self::Root(name) => {
-                write!(
-                    f,
-                    "is issued under the root '{name}', which is not trusted; name its file as ca to trust it"
-                )
-            }
-            Self::NoIntermediate(issuer) => write!(
-                f,
-                "is issued by '{issuer}', which is not a trusted root, and the server sent no intermediate certificate; \
-                 add that to the server's certificate file, or name the issuer's file as ca to trust it"
-            ),
-            Self::NoRoot(issuer) => write!(
-                f,
-                "has a chain to '{issuer}', which is not a trusted root; name the root's file as ca to trust it"
-            ),
-        }
-    }
-}
-
-impl Error for Untrusted {}
 
 /// Accepts every certificate: the operator turned verification off. The server still proves that it has the key.
 #[derive(Debug)]

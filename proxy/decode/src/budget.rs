@@ -4,18 +4,19 @@
 //! while its ratio is that of text, and one slice may not yield so much that the worker's other streams
 //! wait. Both limits are checked before a piece is passed on.
 
-use std::fmt;
-
 use crate::limits::{MAX_RATIO, RATIO_FREE_BYTES, SLICE_MAX_BYTES};
 
 /// The reason a body is no longer decoded. Its bytes still reach the client; the meter sees no more of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum DecodeError {
     /// More than [`MAX_RATIO`] decoded bytes per encoded byte.
+    #[error("the body decodes to more than a hundred times its size; it is not decoded further")]
     Ratio,
     /// More than [`SLICE_MAX_BYTES`] decoded bytes from one slice, or no memory for the decoder.
+    #[error("one slice of the body decodes to more than 8 MiB; it is not decoded further")]
     Size,
     /// Not in the declared coding, damaged, or cut off before its end.
+    #[error("the body is damaged, cut off, or not in the coding that Content-Encoding declares")]
     Broken,
 }
 
@@ -29,22 +30,6 @@ impl DecodeError {
         }
     }
 }
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ratio => {
-                "the body decodes to more than a hundred times its size; it is not decoded further"
-            }
-            Self::Size => "one slice of the body decodes to more than 8 MiB; it is not decoded further",
-            Self::Broken => {
-                "the body is damaged, cut off, or not in the coding that Content-Encoding declares"
-            }
-        })
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 /// The decoding cost of a body so far, in bytes.
 #[derive(Debug, Default)]

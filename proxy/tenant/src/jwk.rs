@@ -80,16 +80,9 @@ enum Material {
 }
 
 /// The error of a text that is not a usable key set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct KeySetError(Box<str>);
-
-impl fmt::Display for KeySetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for KeySetError {}
 
 impl KeySet {
     /// Reads a JWKS. Keys for other uses or of unsupported types are skipped; a set without a usable key is

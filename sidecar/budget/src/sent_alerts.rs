@@ -1,7 +1,6 @@
 //! The alerts sent, which survive a restart. An entry holds for a budget with the same period
 //! and limits: a budget with other ones is new, and its alerts are sent anew.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -28,16 +27,9 @@ pub(crate) struct SentEntry {
 }
 
 /// The text is not in the format of [`SentAlerts::to_json`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the file of sent budget alerts cannot be parsed")]
 pub struct SentAlertsError;
-
-impl fmt::Display for SentAlertsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the file of sent budget alerts cannot be parsed")
-    }
-}
-
-impl std::error::Error for SentAlertsError {}
 
 impl SentAlerts {
     /// Returns the text of the state file.

@@ -9,16 +9,9 @@ use ring::hmac;
 pub struct Secret(hmac::Key);
 
 /// A secret of invalid length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a secret has {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes")]
 pub struct SecretError;
-
-impl fmt::Display for SecretError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a secret has {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes")
-    }
-}
-
-impl std::error::Error for SecretError {}
 
 impl Secret {
     /// Takes the contents of a file, without whitespace at the end.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::month::{self, Month};
-use crate::zone::Zone;
+use crate::zone::{UnknownZone, Zone};
 
 /// The days and months of a ledger. A clone shares its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,20 @@ struct Span {
     /// The first instant of that month.
     begin_us: i64,
     zone: Zone,
+}
+
+/// The error of a text that is not that of a calendar.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CalendarError {
+    /// A zone is not known.
+    #[error("{0}")]
+    Zone(#[from] UnknownZone),
+    /// A part has no month.
+    #[error("`{0}` names no month")]
+    NoMonth(String),
+    /// The month of a part is not after that of the part before.
+    #[error("`{0}` does not begin with a later month")]
+    Order(String),
 }
 
 impl Default for Calendar {
@@ -64,13 +78,13 @@ impl Calendar {
     ///
     /// # Errors
     /// If the text is not a calendar, or a zone is not known.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str) -> Result<Self, CalendarError> {
         let mut parts = text.split(FROM);
         let mut calendar = Self::of(Zone::named(parts.next().unwrap_or_default())?);
         for part in parts {
-            let (first, name) = part.split_once(ON).ok_or_else(|| format!("`{part}` names no month"))?;
+            let (first, name) = part.split_once(ON).ok_or_else(|| CalendarError::NoMonth(part.to_owned()))?;
             let first = month::read(first).filter(|first| *first > calendar.last().first);
-            let first = first.ok_or_else(|| format!("`{part}` does not begin with a later month"))?;
+            let first = first.ok_or_else(|| CalendarError::Order(part.to_owned()))?;
             calendar = calendar.with(first, Zone::named(name)?);
         }
         Ok(calendar)

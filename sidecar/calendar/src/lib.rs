@@ -7,9 +7,9 @@ mod calendar;
 pub mod month;
 mod zone;
 
-pub use calendar::Calendar;
+pub use calendar::{Calendar, CalendarError};
 pub use month::Month;
-pub use zone::Zone;
+pub use zone::{UnknownZone, Zone};
 
 /// The length of a day of UTC, microseconds.
 pub const DAY_US: i64 = 86_400_000_000;

@@ -17,6 +17,19 @@ use crate::{DAY_US, month};
 #[derive(Clone, Debug, Default)]
 pub struct Zone(Option<TimeZone>);
 
+/// The error of a name that is not that of a time zone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}; {}", Self::REMEDY)]
+pub struct UnknownZone {
+    /// The error, without the remedy.
+    pub problem: String,
+}
+
+impl UnknownZone {
+    /// The way to write a name.
+    pub const REMEDY: &str = "write an IANA name such as Europe/Berlin, or UTC";
+}
+
 /// The bundled zones, and no others: with another database, a day of a report could begin at another instant than one
 /// of the proxy.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
@@ -31,17 +44,14 @@ impl Zone {
     /// Returns the zone of an IANA name, such as `Europe/Berlin`, in upper or lower case.
     ///
     /// # Errors
-    /// If there is no such zone; the message says how names are written.
-    pub fn named(name: &str) -> Result<Self, String> {
+    /// If there is no such zone.
+    pub fn named(name: &str) -> Result<Self, UnknownZone> {
         if [UTC, "Etc/UTC"].iter().any(|utc| utc.eq_ignore_ascii_case(name)) {
             return Ok(Self::UTC);
         }
         let zone = ZONES.get(name).ok().filter(|zone| zone.iana_name().is_some());
-        zone.map(|zone| Self(Some(zone))).ok_or_else(|| {
-            format!(
-                "there is no time zone `{}`; write an IANA name such as Europe/Berlin, or UTC",
-                name.escape_debug()
-            )
+        zone.map(|zone| Self(Some(zone))).ok_or_else(|| UnknownZone {
+            problem: format!("there is no time zone `{}`", name.escape_debug()),
         })
     }
 
@@ -117,7 +127,7 @@ mod tests {
             assert_eq!(Zone::named(utc), Ok(Zone::UTC), "{utc}");
         }
         for none in ["", "Berlin", "+02:00", "Europe/Berlin ", "../etc/passwd", "Etc/Unknown"] {
-            assert!(Zone::named(none).is_err_and(|error| error.contains("IANA name")), "{none}");
+            assert!(Zone::named(none).is_err_and(|error| error.to_string().contains("IANA name")), "{none}");
         }
     }
 

@@ -2,7 +2,6 @@
 //! page without them is rejected, not read as empty.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use metrics::{Metric, Value, Verdict};
@@ -80,30 +79,21 @@ pub(crate) struct ConcurrencyCounts {
 }
 
 /// A page without curves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     /// Not a tokenmeter's metrics page.
+    #[error(
+        "this is not the metrics page of a tokenmeter; use its admin address (--admin, usually port 9464), not the \
+         address for clients"
+    )]
     NotTokenmeter,
     /// It has more samples than the parser reads.
+    #[error("the page has too many series; lower max_models on that tokenmeter")]
     TooLong,
     /// The proxy restarted between the two readings.
+    #[error("that tokenmeter restarted between the two readings; try again")]
     Restarted,
 }
-
-impl fmt::Display for ReadingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotTokenmeter => {
-                "this is not the metrics page of a tokenmeter; use its admin address (--admin, usually port 9464), \
-                 not the address for clients"
-            }
-            Self::TooLong => "the page has too many series; lower max_models on that tokenmeter",
-            Self::Restarted => "that tokenmeter restarted between the two readings; try again",
-        })
-    }
-}
-
-impl std::error::Error for ReadingError {}
 
 impl Reading {
     /// Parses a page of OpenMetrics or Prometheus text.

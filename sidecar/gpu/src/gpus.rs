@@ -70,24 +70,15 @@ impl fmt::Display for GpuName {
 }
 
 /// One of several upstreams does not set its devices.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "several upstreams are configured, and {upstream} does not set its gpus: set them to a list of indices or UUIDs, \
+     to `all`, or to an empty list"
+)]
 pub struct AssignmentError {
     /// The upstream without the setting.
     pub upstream: Arc<str>,
 }
-
-impl fmt::Display for AssignmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "several upstreams are configured, and {} does not set its gpus: set them to a list of \
-             indices or UUIDs, to `all`, or to an empty list",
-            self.upstream
-        )
-    }
-}
-
-impl std::error::Error for AssignmentError {}
 
 /// The devices of every upstream.
 #[derive(Clone, Debug)]

@@ -1,7 +1,5 @@
 //! The injection config: what the operator offers to every pod.
 
-use std::fmt;
-
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -41,16 +39,9 @@ fn ipv4() -> String {
 }
 
 /// The error of a config that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ConfigError(pub(crate) String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 impl ConfigError {
     #[expect(clippy::needless_pass_by_value, reason = "used by map_err")]

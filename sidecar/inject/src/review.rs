@@ -1,6 +1,5 @@
 //! An AdmissionReview and its answer, which always admits the pod.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base64::Engine;
@@ -25,16 +24,9 @@ pub struct Answer {
 }
 
 /// A body that is not an AdmissionReview v1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the body is not an AdmissionReview of admission.k8s.io/v1 with a request and its uid")]
 pub struct NotAReview;
-
-impl fmt::Display for NotAReview {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the body is not an AdmissionReview of admission.k8s.io/v1 with a request and its uid")
-    }
-}
-
-impl std::error::Error for NotAReview {}
 
 /// Maximum bytes of a uid; Kubernetes' have 36.
 const UID_MAX_BYTES: usize = 256;

@@ -8,7 +8,6 @@ mod limits;
 mod slots;
 
 use std::cell::RefCell;
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -47,35 +46,20 @@ pub struct Webhook {
 }
 
 /// The error of a failed start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address could not be bound.
+    #[error("cannot listen on {address}: {cause}")]
     Bind {
         /// The requested address.
         address: SocketAddr,
         /// The error of the system.
+        #[source]
         cause: io::Error,
     },
     /// A file cannot be used.
+    #[error("{0}")]
     File(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bind { address, cause } => write!(f, "cannot listen on {address}: {cause}"),
-            Self::File(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Bind { cause, .. } => Some(cause),
-            Self::File(_) => None,
-        }
-    }
 }
 
 impl Webhook {

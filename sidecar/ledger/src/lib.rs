@@ -76,7 +76,7 @@ pub use adjust::{Adjustment, adjust};
 pub use amend::{Amendment, amend};
 pub use audit_event::AuditEvent;
 pub use backup::{CopyOutcome, MonthCopy, backup, backup_with};
-pub use calendar::{Calendar, Zone, month};
+pub use calendar::{Calendar, UnknownZone, Zone, month};
 pub use check::LACKS_LOG;
 pub use close::{close, close_with};
 pub use daily_total::DailyTotal;

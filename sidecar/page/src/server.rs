@@ -7,7 +7,6 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
@@ -156,34 +155,20 @@ impl Drop for Running {
 }
 
 /// The error of a failed start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address could not be bound.
+    #[error("cannot listen on {address}: {cause}")]
     Bind {
         /// The requested address.
         address: SocketAddr,
         /// The error of the system.
+        #[source]
         cause: io::Error,
     },
     /// The thread or its runtime could not be created.
-    Start(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bind { address, cause } => write!(f, "cannot listen on {address}: {cause}"),
-            Self::Start(cause) => write!(f, "cannot start the admin thread: {cause}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Bind { cause, .. } | Self::Start(cause) => Some(cause),
-        }
-    }
+    #[error("cannot start the admin thread: {0}")]
+    Start(#[source] io::Error),
 }
 
 /// Waits until no connection waits for the end of the drain.

@@ -175,18 +175,11 @@ impl Filter {
     /// The filter of a text like `tenant=acme,beta*` or `ending!=complete`. `\,` is a comma within a value.
     ///
     /// # Errors
-    /// Names the expected form.
-    pub fn read(text: &str) -> Result<Self, String> {
-        let Some((name, values)) = text.split_once('=') else {
-            return Err(format!(
-                "`{}` is not a filter; write KEY=VALUE, as in tenant=acme or model=llama*,qwen*",
-                text.escape_debug()
-            ));
-        };
+    /// If it has another form, or there is no such key.
+    pub fn read(text: &str) -> Result<Self, FilterError> {
+        let (name, values) = text.split_once('=').ok_or_else(|| FilterError::Form(text.to_owned()))?;
         let (name, except) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
-        let Some(key) = Key::named(name) else {
-            return Err(unknown_key(name));
-        };
+        let key = Key::named(name).ok_or_else(|| UnknownKey(name.to_owned()))?;
         Ok(Self { key, except, patterns: values_of(values) })
     }
 
@@ -230,11 +223,21 @@ fn values_of(text: &str) -> Vec<Glob> {
     text.replace("\\,", "\0").split(',').map(|value| Glob::new(&value.replace('\0', ","))).collect()
 }
 
-/// Returns the error for an unknown key.
-pub fn unknown_key(name: &str) -> String {
-    let names: Vec<_> = Key::ALL.iter().map(|key| key.name()).collect();
-    format!("there is no key `{}`; the keys are {}, tag.NAME", name.escape_debug(), names.join(", "))
+/// The error of a text that is not a filter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// It has another form.
+    #[error("`{}` is not a filter; write KEY=VALUE, as in tenant=acme or model=llama*,qwen*", .0.escape_debug())]
+    Form(String),
+    /// There is no such key.
+    #[error("{0}")]
+    Key(#[from] UnknownKey),
 }
+
+/// The error of a name that is not that of a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no key `{}`; the keys are {}, tag.NAME", .0.escape_debug(), Key::ALL.map(Key::name).join(", "))]
+pub struct UnknownKey(pub String);
 
 #[cfg(test)]
 mod tests {
@@ -267,7 +270,8 @@ mod tests {
         assert!(filter.accepts(&Value::Text("a,b".into())) && !filter.accepts(&Value::Text("a".into())));
         assert!(Filter::read("month=2026-10").expect("a filter").accepts(&Value::Month(681)));
         let error = Filter::read("color=red").expect_err("there is none");
+        let error = error.to_string();
         assert!(error.contains("`color`") && error.contains("tenant"), "{error}");
-        assert!(Filter::read("acme").expect_err("no key").contains("KEY=VALUE"));
+        assert!(Filter::read("acme").expect_err("no key").to_string().contains("KEY=VALUE"));
     }
 }

@@ -1,7 +1,6 @@
 //! Fetches a page of a server: one GET on a connection of its own, bounded in time and bytes. Redirects are not
 //! followed, because their target is not the server's page.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -55,33 +54,24 @@ pub struct Response {
 }
 
 /// The error of a request without a response.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The connection failed.
+    #[error("the connection failed: {0}")]
     Connect(ConnectError),
     /// The request could not be started.
+    #[error("the request could not be started: {0}")]
     Runtime(io::Error),
     /// The response was cut or invalid.
+    #[error("the response was cut or invalid: {0}")]
     Broken(hyper::Error),
     /// The response took longer than [`RESPONSE_MAX_TIME`].
+    #[error("no response within {} s", RESPONSE_MAX_TIME.as_secs())]
     Slow,
     /// The response was longer than this number of bytes.
+    #[error("the response is longer than {} MiB", .0 >> 20)]
     Long(usize),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Connect(error) => write!(f, "the connection failed: {error}"),
-            Self::Runtime(error) => write!(f, "the request could not be started: {error}"),
-            Self::Broken(error) => write!(f, "the response was cut or invalid: {error}"),
-            Self::Slow => write!(f, "no response within {} s", RESPONSE_MAX_TIME.as_secs()),
-            Self::Long(max) => write!(f, "the response is longer than {} MiB", max >> 20),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl Fetcher {
     /// A client of a server without TLS. `prefix` is empty, or `/prefix`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
-use std::{fmt, io, process, thread};
+use std::{io, process, thread};
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event};
@@ -34,26 +34,15 @@ pub enum Ending {
 }
 
 /// The error of the program.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TopError {
     /// The first reading failed.
+    #[error("{0}")]
     Admin(AdminError),
     /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}; --once prints the numbers as text")]
     Terminal(io::Error),
 }
-
-impl fmt::Display for TopError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Admin(error) => write!(f, "{error}"),
-            Self::Terminal(error) => {
-                write!(f, "the terminal cannot be used: {error}; --once prints the numbers as text")
-            }
-        }
-    }
-}
-
-impl std::error::Error for TopError {}
 
 /// Shows the numbers until the user or a signal ends it.
 pub fn run(admin: &Admin, colours: bool) -> Result<Ending, TopError> {

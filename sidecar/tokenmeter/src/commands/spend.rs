@@ -16,7 +16,7 @@ use origin::{Diagnostic, Diagnostics, Origin};
 use price::Book;
 use report::focus::{self, Billing, Options, Version};
 use report::notes::{Notes, shell_word};
-use report::query::unknown_key;
+use report::query::UnknownKey;
 use report::{Basis, Column, Filter, Idle, Key, Order, Query, WhatIf, json, make, sheet, table};
 use ship::Central;
 use ship::address::is_postgres;
@@ -360,7 +360,7 @@ fn columns(names: Option<&str>, query: &Query) -> Result<Option<Vec<Column>>, Sp
 fn key(text: &str) -> Result<Key, String> {
     Key::named(text).ok_or_else(|| match nearest(text, Key::ALL.iter().map(|key| key.name())) {
         Some(near) => format!("there is no key `{}`; did you mean `{near}`?", text.escape_debug()),
-        None => unknown_key(text),
+        None => UnknownKey(text.to_owned()).to_string(),
     })
 }
 

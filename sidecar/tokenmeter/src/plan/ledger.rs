@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ::ledger::{PathProblem, Zone, period};
+use ::ledger::{PathProblem, UnknownZone, Zone, period};
 use ::ship::address::is_postgres;
 use ::ship::redact;
 use accounting::LedgerPlan;
@@ -74,8 +74,7 @@ impl Reader<'_> {
         let written = self.value(TIME_ZONE);
         let name = if written.text.is_empty() { "UTC" } else { &written.text };
         Zone::named(name).unwrap_or_else(|error| {
-            let (problem, remedy) = error.split_once("; ").unwrap_or((&error, ""));
-            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
+            self.errors.push(Diagnostic::at(&written.origin, error.problem, UnknownZone::REMEDY));
             Zone::UTC
         })
     }
