@@ -1,6 +1,5 @@
 //! A month from its last row until retention deletes its rows.
 
-use meter::TokenType;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -96,18 +95,6 @@ fn closing_signs_sums_and_is_idempotent() {
     }
     well(&place);
     assert_eq!(close(&place.ledger(), october(), "bob", november_us() + DAY_US).unwrap(), sign_off);
-}
-
-/// Months that were signed off before images and videos had columns name only the types of that time.
-#[test]
-fn sign_off_without_images_names_the_first_types() {
-    let sign_off = close(&with_october().ledger(), october(), "ann", november_us()).unwrap();
-    let tokens = sign_off.document["tokens"].as_object().unwrap();
-    let first = TokenType::ALL
-        .into_iter()
-        .filter(|kind| crate::columns::is_first_type(*kind) && tokens.contains_key(kind.name()))
-        .count();
-    assert_eq!((first, tokens.len()), (7, 7), "{tokens:?}");
 }
 
 #[test]

@@ -56,8 +56,6 @@ pub enum Absent {
     Null,
     /// The empty text or id, because the column is part of a primary key.
     Empty,
-    /// NULL in a file, where it stands for this number, which most rows have; a central store has the number.
-    Usual(i128),
 }
 
 /// A column of the table of `T`.
@@ -103,20 +101,15 @@ impl<T> Column<T> {
         Self { name, sql, absent, version: 1, is_unique: false, get, set }
     }
 
-    /// Returns the column as one that a version added. It may be NULL: older rows have no value.
-    pub(crate) fn since(self, version: i64) -> Self {
-        debug_assert!(matches!(self.absent, Absent::Null | Absent::Usual(_)), "{} needs a value", self.name);
+    /// Returns the column as one that a later version of the schema adds. It may be NULL: older rows have no value.
+    pub fn since(self, version: i64) -> Self {
+        debug_assert!(self.absent == Absent::Null, "{} needs a value", self.name);
         Self { version, ..self }
     }
 
     /// Returns the column as part of a primary key.
     pub(crate) fn key(self) -> Self {
         Self { absent: if self.absent == Absent::Null { Absent::Empty } else { self.absent }, ..self }
-    }
-
-    /// Returns the column with the number that NULL stands for.
-    pub(crate) fn usual(self, number: i128) -> Self {
-        Self { absent: Absent::Usual(number), ..self }
     }
 
     /// Returns the column as one without two equal texts.
@@ -136,7 +129,6 @@ impl<T> Column<T> {
     pub fn set(&self, row: &mut T, value: Value<'_>, reader: &mut RowReader<'_>) -> Result<(), Error> {
         reader.is_unique = self.is_unique;
         let value = match (value, self.absent) {
-            (Value::Null, Absent::Usual(number)) => Value::Number(number),
             (Value::Text(""), Absent::Empty) => Value::Null,
             (value, _) => value,
         };

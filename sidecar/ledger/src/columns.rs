@@ -1,9 +1,9 @@
 //! The columns of every table, each written once. CREATE and ALTER TABLE of a file, row checksums, and the statements
 //! that write to a file or a central store and read from them come from these lists.
 //!
-//! A column has the name of its field, so that no two can be swapped. A new column may be NULL, and stands at the end
-//! with the version of the schema that adds it ([`VERSION`]); files and central stores are migrated to it
-//! automatically.
+//! A column has the name of its field, so that no two can be swapped. Until the first release a new column belongs to
+//! version 1. Afterwards it may be NULL, and stands at the end with the version of the schema that adds it
+//! ([`Column::since`]); files and central stores are migrated to it automatically.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,7 +18,7 @@ use crate::source::{Correction, DeviceTotal, Gap, MadeCorrection, Share, Used};
 use crate::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey, month};
 
 /// The version of the ledger's schema: the highest of its columns.
-pub const VERSION: i64 = 3;
+pub const VERSION: i64 = 1;
 
 /// Columns of a type, each a path of fields, an SQL type, and methods of [`Column`] after `=>`.
 macro_rules! columns {
@@ -52,36 +52,24 @@ macro_rules! of_type {
     };
 }
 
-/// The token types that version 1 has columns for.
-macro_rules! first_types {
+/// The columns of a type for an array by token type.
+macro_rules! token_types {
     ($of:ty, $($path:ident).+) => {
         [
             of_type!($of, Input, $($path).+),
             of_type!($of, InputCached, $($path).+),
             of_type!($of, InputCacheWrite, $($path).+),
+            of_type!($of, InputCacheWrite1h, $($path).+),
             of_type!($of, InputAudio, $($path).+),
+            of_type!($of, InputImage, $($path).+),
+            of_type!($of, InputVideo, $($path).+),
             of_type!($of, Output, $($path).+),
             of_type!($of, OutputReasoning, $($path).+),
             of_type!($of, OutputAudio, $($path).+),
-        ]
-    };
-}
-
-/// The token types that version 2 added columns for.
-macro_rules! later_types {
-    ($of:ty, $($path:ident).+) => {
-        [
-            of_type!($of, InputImage, $($path).+),
-            of_type!($of, InputVideo, $($path).+),
             of_type!($of, OutputImage, $($path).+),
             of_type!($of, OutputVideo, $($path).+),
         ]
     };
-}
-
-/// Returns true if version 1 had a column for a token type.
-pub(crate) fn is_first_type(kind: TokenType) -> bool {
-    Row::columns().iter().any(|column| column.name == kind.name() && column.version == 1)
 }
 
 /// One row for each exchange.
@@ -110,7 +98,7 @@ impl Stored for Row {
                 status: Sql::Small,
                 streamed: Sql::Flag,
             });
-            all.extend(first_types!(Row, tokens.by_type));
+            all.extend(token_types!(Row, tokens.by_type));
             all.extend(columns!(Row {
                 tokens.input_provenance: Sql::Text,
                 tokens.output_provenance: Sql::Text,
@@ -120,14 +108,12 @@ impl Stored for Row {
             all.extend(charge());
             all.extend(columns!(Row {
                 trace: Sql::Id,
-                role: Sql::Text => since(2),
-                request_id: Sql::Text => unique() => since(2),
-                upstream_attempts: Sql::Small => usual(1) => since(2),
-                cached_excess: Sql::Integer => usual(0) => since(2),
+                role: Sql::Text,
+                request_id: Sql::Text => unique(),
+                upstream_attempts: Sql::Small,
+                cached_excess: Sql::Integer,
+                day: Sql::Day,
             }));
-            all.extend(later_types!(Row, tokens.by_type).map(|column| column.usual(0).since(2)));
-            all.extend(columns!(Row { day: Sql::Day => since(3) }));
-            all.push(of_type!(Row, InputCacheWrite1h, tokens.by_type).usual(0).since(3));
             all
         });
         &COLUMNS
@@ -209,10 +195,8 @@ impl Stored for Rate {
                 currency: Sql::Text,
             });
             // Pico-units for one token of the type.
-            all.extend(first_types!(Rate, per_token));
+            all.extend(token_types!(Rate, per_token));
             all.extend(columns!(Rate { per_request: Sql::Integer }));
-            all.extend(later_types!(Rate, per_token).map(|column| column.since(2)));
-            all.push(of_type!(Rate, InputCacheWrite1h, per_token).since(3));
             all
         });
         &COLUMNS
@@ -287,23 +271,20 @@ impl Stored for Energy {
                 output_provenance: Sql::Text,
                 rate: Sql::Id
             ));
-            all.extend(columns!(Energy { role: Sql::Text => since(2) }));
-            all.push(
-                Column::made(
-                    "day",
-                    Sql::Day,
-                    Absent::Null,
-                    |row: &Energy| Field::value(&row.day),
-                    |row, value, reader| {
-                        row.day = Field::read(value, reader)?;
-                        if let (Some(day), Some(key)) = (row.day, &mut row.key) {
-                            key.day = day;
-                        }
-                        Ok(())
-                    },
-                )
-                .since(3),
-            );
+            all.extend(columns!(Energy { role: Sql::Text }));
+            all.push(Column::made(
+                "day",
+                Sql::Day,
+                Absent::Null,
+                |row: &Energy| Field::value(&row.day),
+                |row, value, reader| {
+                    row.day = Field::read(value, reader)?;
+                    if let (Some(day), Some(key)) = (row.day, &mut row.key) {
+                        key.day = day;
+                    }
+                    Ok(())
+                },
+            ));
             all
         });
         &COLUMNS
@@ -343,7 +324,7 @@ impl Stored for DailyTotal {
                 key.class: Sql::Text,
                 sums.exchanges: Sql::Integer,
             });
-            all.extend(first_types!(DailyTotal, sums.tokens));
+            all.extend(token_types!(DailyTotal, sums.tokens));
             all.extend(columns!(DailyTotal {
                 sums.cost_pico: Sql::Sum("cost"),
                 sums.energy_exchanges: Sql::Integer,
@@ -352,8 +333,6 @@ impl Stored for DailyTotal {
                 sums.gpu.gpu_hours_pico: Sql::Sum("gpu_hours"),
                 sums.gpu.gpu_energy_pico: Sql::Sum("gpu_energy"),
             }));
-            all.extend(later_types!(DailyTotal, sums.tokens).map(|column| column.usual(0).since(2)));
-            all.push(of_type!(DailyTotal, InputCacheWrite1h, sums.tokens).usual(0).since(3));
             all
         });
         &COLUMNS
@@ -474,8 +453,7 @@ impl Stored for MadeCorrection {
                         }
                         Ok(())
                     },
-                )
-                .since(3),
+                ),
             ]);
             all
         });

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use crate::error::{Error, Fault};
 use crate::files;
-use crate::schema;
+use crate::schema::SCHEMA;
 use crate::source::Month;
 use crate::table::{self, Digest, FACT, SEAL, Table};
 
@@ -102,7 +102,7 @@ impl File {
         // So that retention can return the pages of deleted rows to the disk in small steps.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         let transaction = connection.unchecked_transaction()?;
-        schema::create(&transaction)?;
+        SCHEMA.create(&transaction)?;
         for table in table::digested_tables() {
             set_table_digest(&transaction, table, &TableDigest::NEW)?;
         }
@@ -128,8 +128,7 @@ impl File {
         )?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         careful(&connection)?;
-        schema::known(&connection)?;
-        schema::migrate(&connection)?;
+        SCHEMA.migrate(&connection)?;
         let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
         if mode != "wal" {
             return Err(Error::new(
@@ -150,7 +149,7 @@ impl File {
         let opened = Connection::open_with_flags(path, flags).map_err(Error::from).and_then(|connection| {
             connection.busy_timeout(BUSY_TIMEOUT)?;
             careful(&connection)?;
-            schema::read_as_newest(&connection)?;
+            SCHEMA.read_as_newest(&connection)?;
             Self::with(connection, path)
         });
         match opened {
@@ -183,7 +182,7 @@ impl File {
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(uri, flags)?;
         careful(&connection)?;
-        schema::read_as_newest(&connection)?;
+        SCHEMA.read_as_newest(&connection)?;
         Self::with(connection, path)
     }
 
@@ -315,8 +314,8 @@ pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>)
     Ok(())
 }
 
-/// Returns the first and the last day of a file's daily totals; `None` if there are none, or if an earlier version
-/// wrote the file. A reader skips a file whose days are outside its range.
+/// Returns the first and the last day of a file's daily totals; `None` if there are none. A reader skips a file whose
+/// days are outside its range.
 pub(crate) fn days(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Error> {
     let Some(days) = bytes(connection, DAYS)? else { return Ok(None) };
     match days.as_chunks() {
@@ -338,7 +337,7 @@ pub(crate) fn extend_days(connection: &Connection, written: RangeInclusive<i32>)
     let stored = days(connection)?;
     let extended = match &stored {
         Some(stored) => *stored.start().min(written.start())..=*stored.end().max(written.end()),
-        None => days_of_lines(connection)?.unwrap_or(written),
+        None => written,
     };
     if stored.as_ref() == Some(&extended) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Legs and repetitions of a request, cache writes by lifetime, and files from before the ledger had columns for them.
+//! Legs and repetitions of a request, and cache writes by lifetime.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,10 +8,9 @@ use meter::{Provenance, Role, TokenType};
 use price::{Charge, Rate, Unpriced};
 use rusqlite::Connection;
 
-use crate::schema::downgrade;
 use crate::source::{Range, Source, Used};
-use crate::testing::{Contents, NOON_US, Place, rate, row, write_month};
-use crate::{DailyTotal, EnergyRow, Plan, Row, Store, close, files, month, start, verify};
+use crate::testing::{NOON_US, Place, rate, row};
+use crate::{DailyTotal, EnergyRow, Plan, Row, Store, start, verify};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -58,53 +57,14 @@ fn differences(path: &Path) -> Vec<String> {
     verify(path, None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect()
 }
 
-fn version(path: &Path) -> i64 {
-    Connection::open(path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
-}
-
 fn prefill(row: Row) -> Row {
     let charge = Charge::Unpriced(Unpriced::Leg);
     Row { role: Role::Prefill, request_id: Some("req-1".into()), charge, upstream: "prefill".into(), ..row }
 }
 
-/// The energies of [`Place::of_version_1`].
-fn energy_of(n: u64) -> Option<Used> {
-    let used = Used { gpu_ns: Some(n + 1), energy_nj: Some(10 * n), gpu_hours_pico: 3, gpu_energy_pico: 4 };
-    n.is_multiple_of(2).then_some(used)
-}
-
 #[test]
-fn file_of_version_1_is_read_unchanged() {
-    let place = Place::of_version_1();
-    assert_eq!(rows(&place.ledger()), (0..24).map(row).collect::<Vec<_>>());
-    let found = sum(&place.ledger());
-    let total = |of: fn(&Row) -> u64| (0..24).map(|n| of(&row(n))).sum::<u64>();
-    assert_eq!(
-        (found.sums.exchanges, found.sums.energy_exchanges),
-        (24 + 2, 12),
-        "two got a price by the repricing"
-    );
-    assert_eq!(
-        found.sums.tokens[TokenType::Input as usize],
-        total(|row| row.tokens.by_type[TokenType::Input as usize])
-    );
-    assert_eq!(
-        found.sums.tokens[TokenType::Output as usize],
-        total(|row| row.tokens.by_type[TokenType::Output as usize])
-    );
-    let used = |of: fn(Used) -> u64| (0..24).filter_map(energy_of).map(of).sum::<u64>();
-    assert_eq!(found.sums.gpu.gpu_ns, used(|used| used.gpu_ns.unwrap()).into());
-    assert_eq!(found.sums.gpu.energy_nj, used(|used| used.energy_nj.unwrap()).into());
-    let cost: i64 = (0..24).filter_map(|n| row(n).charge.cost()).sum();
-    assert_eq!(found.sums.cost_pico, i128::from(cost) + 317_999_990, "with the corrections");
-    assert_eq!(differences(&place.ledger()), Vec::<String>::new());
-    assert_eq!(version(&place.ledger()), 1);
-}
-
-#[test]
-fn file_of_version_1_takes_legs() {
-    let place = Place::of_version_1();
-    let before = sum(&place.ledger());
+fn legs_are_stored_and_decode_leg_is_charged() {
+    let place = Place::new();
     let decode = Row {
         role: Role::Decode,
         request_id: Some("req-1".into()),
@@ -112,29 +72,24 @@ fn file_of_version_1_takes_legs() {
         cached_excess: 1_945,
         ..row(1_002)
     };
-    enter(&place.ledger(), &[(prefill(row(1_000)), None), (decode.clone(), None)]);
-    assert_eq!(version(&place.ledger()), crate::columns::VERSION);
+    enter(&place.ledger(), &[(row(1), None), (prefill(row(1_000)), None), (decode.clone(), None)]);
     assert_eq!(differences(&place.ledger()), Vec::<String>::new());
-    let found = rows(&place.ledger());
-    assert_eq!(found[..24], (0..24).map(row).collect::<Vec<_>>());
-    assert_eq!(found[24..], [prefill(row(1_000)), decode]);
-    let after = sum(&place.ledger());
-    assert_eq!(after.sums.exchanges, before.sums.exchanges + 1);
-    assert_eq!(after.sums.cost_pico - before.sums.cost_pico, row(1_002).charge.cost().unwrap().into());
+    assert_eq!(rows(&place.ledger()), [row(1), prefill(row(1_000)), decode]);
+    let sums = sum(&place.ledger()).sums;
+    assert_eq!(sums.exchanges, 2);
+    let cost = [1, 1_002].map(|n| i128::from(row(n).charge.cost().unwrap()));
+    assert_eq!(sums.cost_pico, cost.iter().sum());
 }
 
-/// A provenance is stored as a word, so that a new one changes no file.
 #[test]
-fn file_of_version_1_takes_engine_counts() {
-    let place = Place::of_version_1();
+fn engine_counts_are_stored() {
+    let place = Place::new();
     let mut counted = row(1_000);
     counted.tokens.input_provenance = Provenance::Engine;
     counted.tokens.output_provenance = Provenance::Engine;
-    enter(&place.ledger(), &[(counted.clone(), None)]);
+    enter(&place.ledger(), &[(row(1), None), (counted.clone(), None)]);
     assert_eq!(differences(&place.ledger()), Vec::<String>::new());
-    let found = rows(&place.ledger());
-    assert_eq!(found[..24], (0..24).map(row).collect::<Vec<_>>());
-    assert_eq!(found[24..], [counted]);
+    assert_eq!(rows(&place.ledger()), [row(1), counted]);
     let connection = Connection::open(place.ledger()).unwrap();
     for exchanges in ["count(*) FROM exchanges", "sum(exchanges) FROM spend_daily"] {
         let text =
@@ -156,72 +111,26 @@ fn written(n: u64) -> Row {
 }
 
 #[test]
-fn files_of_earlier_versions_take_cache_writes_of_one_hour() {
-    let older = Place::of_version_1();
-    let newer = Place::new();
-    enter(&newer.ledger(), &(0..24).map(|n| (row(n), None)).collect::<Vec<_>>());
-    downgrade(&Connection::open(newer.ledger()).unwrap(), 2);
-    for (place, before) in [(&older, 1), (&newer, 2)] {
-        assert_eq!(rows(&place.ledger()), (0..24).map(row).collect::<Vec<_>>(), "{before}");
-        assert_eq!((differences(&place.ledger()), version(&place.ledger())), (Vec::new(), before));
-        let sums = sum(&place.ledger()).sums;
-        enter(&place.ledger(), &[(written(1_000), None)]);
-        assert_eq!(version(&place.ledger()), crate::columns::VERSION);
-        assert_eq!(differences(&place.ledger()), Vec::<String>::new());
-        let found = rows(&place.ledger());
-        assert_eq!(
-            (&found[..24], &found[24..]),
-            (&(0..24).map(row).collect::<Vec<_>>()[..], &[written(1_000)][..])
-        );
-        let after = sum(&place.ledger()).sums;
-        let of = |kind: TokenType| after.tokens[kind as usize] - sums.tokens[kind as usize];
-        assert_eq!([TokenType::InputCacheWrite, TokenType::InputCacheWrite1h].map(of), [4, 8]);
-        let connection = Connection::open(place.ledger()).unwrap();
-        let input = written(1_000).tokens.input();
-        for (sql, expected) in [
-            ("SELECT input_cache_write_1h FROM exchanges ORDER BY ended DESC LIMIT 1", 8),
-            ("SELECT input_tokens FROM exchanges ORDER BY ended DESC LIMIT 1", input),
-            ("SELECT sum(input_cache_write_1h) FROM spend_daily", 8),
-            ("SELECT sum(input_tokens) FROM spend_daily", sums.tokens[0] + input),
-            ("SELECT count(*) FROM prices WHERE input_cache_write_1h = '6.000000'", 1),
-        ] {
-            let number = connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-            assert_eq!(number.unsigned_abs(), expected, "{sql}");
-        }
-    }
-}
-
-/// The digest covers a column of a later version only where it has a value.
-#[test]
-fn closed_month_of_version_2_keeps_its_digest() {
+fn cache_writes_of_one_hour_have_totals_and_prices() {
     let place = Place::new();
-    let month = month::of(NOON_US);
-    let exchanges: Vec<_> = (0..24).map(|n| (month, row(n), None)).collect();
-    let rates = [0, 1].map(|n| match rate(n) {
-        Charge::Priced { rate, .. } => rate,
-        Charge::Unpriced(_) => panic!("it has a price"),
-    });
-    write_month(
-        &place.ledger(),
-        month,
-        false,
-        &Contents { rates: &rates, rows: exchanges.iter().collect(), ..Contents::default() },
-    );
-    let after_us = month::begin_us(month + 1);
-    let sign_off = close(&place.ledger(), month, "ann", after_us).unwrap();
-    let file = files::of_month(&place.ledger(), month);
-    set_read_only(&file, false);
-    downgrade(&Connection::open(&file).unwrap(), 2);
-    set_read_only(&file, true);
+    enter(&place.ledger(), &[(row(1), None), (written(1_000), None)]);
     assert_eq!(differences(&place.ledger()), Vec::<String>::new());
-    assert_eq!(close(&place.ledger(), month, "ann", after_us).unwrap(), sign_off);
-    assert_eq!(version(&file), 2, "it is not written");
-}
-
-fn set_read_only(path: &Path, is_read_only: bool) {
-    let mut permissions = std::fs::metadata(path).unwrap().permissions();
-    permissions.set_readonly(is_read_only);
-    std::fs::set_permissions(path, permissions).unwrap();
+    assert_eq!(rows(&place.ledger()), [row(1), written(1_000)]);
+    let sums = sum(&place.ledger()).sums;
+    let of = |kind: TokenType| sums.tokens[kind as usize];
+    assert_eq!([TokenType::InputCacheWrite, TokenType::InputCacheWrite1h].map(of), [4, 8]);
+    let connection = Connection::open(place.ledger()).unwrap();
+    let input = written(1_000).tokens.input();
+    for (sql, expected) in [
+        ("SELECT input_cache_write_1h FROM exchanges ORDER BY ended DESC LIMIT 1", 8),
+        ("SELECT input_tokens FROM exchanges ORDER BY ended DESC LIMIT 1", input),
+        ("SELECT sum(input_cache_write_1h) FROM spend_daily", 8),
+        ("SELECT sum(input_tokens) FROM spend_daily", row(1).tokens.input() + input),
+        ("SELECT count(*) FROM prices WHERE input_cache_write_1h = '6.000000'", 1),
+    ] {
+        let number = connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(number.unsigned_abs(), expected, "{sql}");
+    }
 }
 
 #[test]

@@ -9,9 +9,10 @@ use rusqlite::Connection;
 
 use crate::column::RowReader;
 use crate::error::Error;
+use crate::schema::SCHEMA;
 use crate::source::{Correction, MadeCorrection, SourceError};
 use crate::table::{self, CORRECTION};
-use crate::{schema, temporary, values};
+use crate::{temporary, values};
 
 /// Corrections that are to be entered, with their rates.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl PlannedCorrections {
     /// # Errors
     /// If the temporary file cannot be created.
     pub fn new() -> Result<Self, Error> {
-        let file = temporary::open(&schema::newest_version())?;
+        let file = temporary::open(&SCHEMA.tables())?;
         Ok(Self { file, rates: HashMap::new(), count: 0, scratch: Vec::new() })
     }
 

@@ -14,7 +14,6 @@ use serde_json::{Map, Value, json};
 use text::{money, nano};
 
 use crate::column::RowReader;
-use crate::columns;
 use crate::error::Error;
 use crate::file;
 use crate::files;
@@ -192,14 +191,9 @@ impl MonthSums {
             .iter()
             .map(|(currency, pico)| (currency.code().to_owned(), money(*pico).to_string().into()))
             .collect();
-        // Sign-offs from before version 2 lack its token types, so a type without tokens is left out.
-        let is_named = |kind: &TokenType, sum: u128| sum > 0 || columns::is_first_type(*kind);
-        let tokens: Map<String, Value> = TokenType::ALL
-            .iter()
-            .zip(self.tokens)
-            .filter(|(kind, sum)| is_named(kind, *sum))
-            .map(|(kind, sum)| (kind.name().to_owned(), sum.to_string().into()))
-            .collect();
+        let tokens = TokenType::ALL.iter().zip(self.tokens);
+        let tokens: Map<String, Value> =
+            tokens.map(|(kind, sum)| (kind.name().to_owned(), sum.to_string().into())).collect();
         json!({
             "exchanges": self.exchanges,
             "shed_exchanges": self.shed,
@@ -293,11 +287,15 @@ mod tests {
                 "input": "9",
                 "input_cached": "0",
                 "input_cache_write": "0",
+                "input_cache_write_1h": "0",
                 "input_audio": "0",
                 "input_image": "6",
+                "input_video": "0",
                 "output": "12",
                 "output_reasoning": "0",
                 "output_audio": "0",
+                "output_image": "0",
+                "output_video": "0",
             },
             "cost": { "EUR": "0.000000000005", "USD": "0.000000000002" },
             "gpu_hours_cost_usd": "0.000000000007",

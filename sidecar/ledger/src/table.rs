@@ -61,7 +61,8 @@ impl Table {
         Self::new(T::TABLE, T::KEYS, [seq, names(first)].concat(), names(later))
     }
 
-    fn new(name: &'static str, keys: usize, first: Vec<String>, later: Vec<String>) -> Self {
+    /// Returns a table, by its columns of version 1 and those of later versions.
+    pub(crate) fn new(name: &'static str, keys: usize, first: Vec<String>, later: Vec<String>) -> Self {
         let number = first.len();
         let columns = [first, later].concat();
         let all = columns.join(", ");
@@ -286,13 +287,14 @@ mod tests {
     use rusqlite::types::ValueRef;
 
     use super::{FACT, SEAL, Table, digested_tables, of_file, row_checksum};
-    use crate::{Row, schema};
+    use crate::Row;
+    use crate::schema::SCHEMA;
 
     /// The row checksum comes after the columns of version 1.
     #[test]
     fn columns_and_their_order_match_the_schema() {
         let connection = Connection::open_in_memory().unwrap();
-        schema::create(&connection).unwrap();
+        SCHEMA.create(&connection).unwrap();
         for table in digested_tables().into_iter().chain([&*SEAL, &*FACT]) {
             let mut statement = connection.prepare(&format!("PRAGMA table_info({})", table.name)).unwrap();
             let names: Vec<String> =

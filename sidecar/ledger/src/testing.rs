@@ -36,16 +36,6 @@ impl Place {
         Self(path)
     }
 
-    /// One whose ledger a program of version 1 wrote.
-    #[cfg(test)]
-    pub(crate) fn of_version_1() -> Self {
-        let place = Self::new();
-        let file = rusqlite::Connection::open(place.ledger()).unwrap();
-        file.pragma_update(None, "journal_mode", "WAL").unwrap();
-        file.execute_batch(include_str!("testing/version_1.sql")).unwrap();
-        place
-    }
-
     /// The path of a name in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
@@ -161,8 +151,17 @@ pub fn retain(ledger: &Path, now_us: i64, may_forget: &dyn Fn(&Path) -> bool) {
 pub fn rate(n: u64) -> Charge {
     let mut id = [7; 16];
     id[..8].copy_from_slice(&n.to_le_bytes());
-    // Images and videos have no price of their own, so that a file of version 1 can hold the rate.
-    let per_token = TokenType::ALL.map(|kind| crate::columns::is_first_type(kind).then_some(1_000_000));
+    let mut per_token = [Some(1_000_000); TokenType::ALL.len()];
+    // Charged by the prices of other types.
+    for kind in [
+        TokenType::InputCacheWrite1h,
+        TokenType::InputImage,
+        TokenType::InputVideo,
+        TokenType::OutputImage,
+        TokenType::OutputVideo,
+    ] {
+        per_token[kind as usize] = None;
+    }
     let rate = Rate {
         id,
         version: "2026-10".into(),

@@ -91,7 +91,7 @@ fn read(text: Option<String>) -> Result<Calendar, Error> {
 }
 
 /// Writes the calendar of a ledger into a file. Returns false if the file already has it. A file of UTC has no such
-/// fact, like files of earlier versions.
+/// fact.
 pub(crate) fn write(txn: &Txn<'_>, calendar: &Calendar) -> Result<bool, Error> {
     let is_new = *calendar != read(txn.text(TIME_ZONE)?)?;
     if is_new {

@@ -31,7 +31,6 @@ fn write<'a, T: Stored>(item: &'a T, to: &mut Values<'a>) -> Result<(), Error> {
             (Value::Number(sum), Sql::Sum(_)) => {
                 to.extend([integer(sum.div_euclid(LOW_END))?, integer(sum.rem_euclid(LOW_END))?]);
             }
-            (Value::Number(usual), _) if column.absent == Absent::Usual(usual) => to.push(ValueRef::Null),
             (Value::Number(number), _) => to.push(integer(number)?),
             (Value::Text(text), _) => to.push(ValueRef::Text(text.as_bytes())),
             (Value::Id(id), _) => to.push(ValueRef::Blob(id)),
@@ -51,7 +50,7 @@ fn absent<T>(column: &Column<T>) -> Result<ValueRef<'static>, Error> {
         (Absent::Never, _) => Err(Error::row(format!("the column {} has no value", column.name))),
         (Absent::Empty, Sql::Id) => Ok(ValueRef::Blob(&[])),
         (Absent::Empty, _) => Ok(ValueRef::Text(&[])),
-        (Absent::Null | Absent::Usual(_), _) => Ok(ValueRef::Null),
+        (Absent::Null, _) => Ok(ValueRef::Null),
     }
 }
 

@@ -225,7 +225,7 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut(Progress)) -
         note(file::whole(&snapshot, table, |_| Ok(())).map(|_| ()));
     }
     note(match file::days(&snapshot) {
-        Ok(Some(days)) if file::days_of_lines(&snapshot)? != Some(days.clone()) => {
+        Ok(days) if file::days_of_lines(&snapshot)? != days => {
             Err(Error::corrupt("the days that it states are not those of its daily totals"))
         }
         other => other.map(|_| ()),

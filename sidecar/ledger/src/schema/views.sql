@@ -40,10 +40,10 @@ SELECT
   CASE line.class WHEN 'correction' THEN 0 ELSE line.exchanges END AS exchanges,
   CASE WHEN line.class = 'correction' THEN -line.exchanges
        WHEN rate.id IS NULL THEN line.exchanges ELSE 0 END        AS unpriced_exchanges,
-  line.input + line.input_cached + line.input_cache_write + ifnull(line.input_cache_write_1h, 0) + line.input_audio +
-    ifnull(line.input_image, 0) + ifnull(line.input_video, 0)      AS input_tokens,
+  line.input + line.input_cached + line.input_cache_write + line.input_cache_write_1h + line.input_audio +
+    line.input_image + line.input_video                 AS input_tokens,
   line.output + line.output_reasoning + line.output_audio +
-    ifnull(line.output_image, 0) + ifnull(line.output_video, 0)    AS output_tokens,
+    line.output_image + line.output_video               AS output_tokens,
   line.input                                            AS input,
   line.input_cached                                     AS input_cached,
   line.input_cache_write                                AS input_cache_write,
@@ -66,17 +66,17 @@ SELECT
                                                         AS gpu_hours_usd,
   printf('%d.%06d%06d', line.gpu_energy_high / 1000000, line.gpu_energy_high % 1000000, line.gpu_energy_low)
                                                         AS gpu_energy_usd,
-  ifnull(line.input_image, 0)                           AS input_image,
-  ifnull(line.input_video, 0)                           AS input_video,
-  ifnull(line.output_image, 0)                          AS output_image,
-  ifnull(line.output_video, 0)                          AS output_video,
+  line.input_image                                      AS input_image,
+  line.input_video                                      AS input_video,
+  line.output_image                                     AS output_image,
+  line.output_video                                     AS output_video,
   -- Answered at least in part: it ended well, or something was generated.
   CASE WHEN line.class <> 'correction' AND line.input_provenance = 'none' AND (
       line.ending IN ('complete', 'length') OR
       0 < line.output + line.output_reasoning + line.output_audio +
-        ifnull(line.output_image, 0) + ifnull(line.output_video, 0)
+        line.output_image + line.output_video
     ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts,
-  ifnull(line.input_cache_write_1h, 0)                  AS input_cache_write_1h
+  line.input_cache_write_1h                             AS input_cache_write_1h
 FROM line LEFT JOIN rate ON rate.id = line.rate;
 
 -- The monthly spend by tenant, model, currency and class, summed exactly. NULL as currency: no price.
@@ -123,10 +123,10 @@ SELECT
   exchange.ending                                       AS ending,
   exchange.status                                       AS status,
   exchange.streamed                                     AS streamed,
-  exchange.input + exchange.input_cached + exchange.input_cache_write + ifnull(exchange.input_cache_write_1h, 0) +
-    exchange.input_audio + ifnull(exchange.input_image, 0) + ifnull(exchange.input_video, 0) AS input_tokens,
+  exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_cache_write_1h +
+    exchange.input_audio + exchange.input_image + exchange.input_video AS input_tokens,
   exchange.output + exchange.output_reasoning + exchange.output_audio +
-    ifnull(exchange.output_image, 0) + ifnull(exchange.output_video, 0) AS output_tokens,
+    exchange.output_image + exchange.output_video       AS output_tokens,
   exchange.input                                        AS input,
   exchange.input_cached                                 AS input_cached,
   exchange.input_cache_write                            AS input_cache_write,
@@ -148,15 +148,15 @@ SELECT
   rate.tier                                             AS tier,
   exchange.unpriced                                     AS unpriced,  -- why there is no price
   lower(hex(exchange.trace))                            AS trace,
-  ifnull(exchange.input_image, 0)                       AS input_image,
-  ifnull(exchange.input_video, 0)                       AS input_video,
-  ifnull(exchange.output_image, 0)                      AS output_image,
-  ifnull(exchange.output_video, 0)                      AS output_video,
+  exchange.input_image                                  AS input_image,
+  exchange.input_video                                  AS input_video,
+  exchange.output_image                                 AS output_image,
+  exchange.output_video                                 AS output_video,
   ifnull(exchange.role, 'whole')                        AS role,
   exchange.request_id                                   AS request_id,
-  ifnull(exchange.upstream_attempts, 1)                 AS upstream_attempts,
-  ifnull(exchange.cached_excess, 0)                     AS cached_excess,  -- cached tokens beyond the prompt
-  ifnull(exchange.input_cache_write_1h, 0)              AS input_cache_write_1h
+  exchange.upstream_attempts                            AS upstream_attempts,
+  exchange.cached_excess                                AS cached_excess,  -- cached tokens beyond the prompt
+  exchange.input_cache_write_1h                         AS input_cache_write_1h
   /* later columns */
 FROM exchange LEFT JOIN rate ON rate.id = exchange.rate
 WHERE exchange.role IS NOT 'prefill';
@@ -175,8 +175,8 @@ SELECT
   role                                                  AS role,
   ending                                                AS ending,
   status                                                AS status,
-  input + input_cached + input_cache_write + ifnull(input_cache_write_1h, 0) + input_audio +
-    ifnull(input_image, 0) + ifnull(input_video, 0)     AS prompt_tokens,
+  input + input_cached + input_cache_write + input_cache_write_1h + input_audio +
+    input_image + input_video                           AS prompt_tokens,
   duration_us                                           AS duration_us,
   request_id                                            AS request_id,
   lower(hex(trace))                                     AS trace
@@ -213,7 +213,7 @@ SELECT
   sum(NOT is_counted)                                   AS prefill_legs,
   sum(role IS 'decode')                                 AS decode_legs,
   sum(is_counted AND NOT is_success)                    AS failed_exchanges,
-  sum(ifnull(upstream_attempts, 1))                     AS upstream_attempts,
+  sum(upstream_attempts)                                AS upstream_attempts,
   max(is_counted AND is_success)                        AS is_success,
   max(currency)                                         AS currency,
   sum(CASE WHEN is_counted THEN ifnull(cost_pico, 0) ELSE 0 END) AS cost_pico,
