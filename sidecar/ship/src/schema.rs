@@ -10,23 +10,15 @@ use postgres::{Client, GenericClient};
 use crate::columns;
 use crate::error::ShipError;
 
-/// The statements of each version's tables, in order; the first creates version 1.
-pub(crate) const STEPS: [&str; 7] = [
-    include_str!("schema/1.sql"),
-    include_str!("schema/2.sql"),
-    include_str!("schema/3.sql"),
-    include_str!("schema/4.sql"),
-    include_str!("schema/5.sql"),
-    include_str!("schema/6.sql"),
-    include_str!("schema/7.sql"),
-];
+/// The statements of each version, in order; the first creates version 1.
+const STEPS: &[&str] = &[include_str!("schema/1.sql")];
 
-/// The views, created or replaced after the last version's tables.
+/// The views, created or replaced after the last version.
 pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
 
 /// The version of the ledger's schema whose columns [`STEPS`] create. Columns of `exchange` that later versions add may
 /// be NULL, so the store gets them without a version of its own: an older tokenmeter neither reads nor writes them.
-const COLUMNS_OF_STEPS: i64 = 3;
+const COLUMNS_OF_STEPS: i64 = 1;
 
 /// The statements that add such columns.
 pub(crate) const COLUMNS: &str = include_str!("schema/columns.sql");
@@ -41,15 +33,20 @@ pub(crate) fn later_columns() -> impl Iterator<Item = &'static Column<Row>> {
 
 /// Creates the schema or upgrades it to this version.
 pub(crate) fn ensure(client: &mut Client) -> Result<(), ShipError> {
-    let Some(found) = version(client)? else { return apply(client) };
-    let known = STEPS.len() as i32;
+    ensure_steps(client, STEPS)
+}
+
+/// Creates the schema or upgrades it to the version of the last step.
+pub(crate) fn ensure_steps(client: &mut Client, all: &[&str]) -> Result<(), ShipError> {
+    let Some(found) = version(client)? else { return apply(client, all) };
+    let known = all.len() as i32;
     match found {
-        found if found < known => apply(client),
+        found if found < known => apply(client, all),
         found if found > known => Err(ShipError::refused(format!(
             "the central store's schema is version {found}, and this tokenmeter supports up to {known}; \
              upgrade tokenmeter here"
         ))),
-        _ if !has_columns(client)? => apply(client),
+        _ if !has_columns(client)? => apply(client, all),
         _ => Ok(()),
     }
 }
@@ -83,7 +80,7 @@ pub(crate) fn check(client: &mut Client) -> Result<(), ShipError> {
 }
 
 /// Applies the missing steps under a lock; a process that waited for it finds them done.
-fn apply(client: &mut Client) -> Result<(), ShipError> {
+fn apply(client: &mut Client, all: &[&str]) -> Result<(), ShipError> {
     let mut transaction = client.transaction()?;
     transaction.batch_execute("SELECT pg_advisory_xact_lock(7954884599196870002)")?;
     let mut savepoint = transaction.transaction()?;
@@ -92,7 +89,7 @@ fn apply(client: &mut Client) -> Result<(), ShipError> {
         Some(_) => savepoint.commit()?,
         None => savepoint.rollback()?,
     }
-    let steps = &STEPS[STEPS.len().min(found.unwrap_or(0).unsigned_abs() as usize)..];
+    let steps = &all[all.len().min(found.unwrap_or(0).unsigned_abs() as usize)..];
     let has_all = found.is_some() && steps.is_empty() && has_columns(&mut transaction)?;
     let last: &[&str] = if has_all { &[] } else { &[COLUMNS, VIEWS, COMMENTS] };
     for step in steps.iter().chain(last) {

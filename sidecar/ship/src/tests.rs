@@ -16,5 +16,6 @@ mod rows;
 mod server;
 mod shipping;
 mod time_zones;
+mod upgrade;
 mod verify;
 mod views;

@@ -1,8 +1,7 @@
 //! The digests of ledger files, computed from the store's rows as a file computes its own when its month is closed.
 //!
 //! Rows are read in the order of their files and numbers, each once, and none is kept. The digest of a file equals that
-//! of the file itself if the store has all its rows with their numbers: not those that retention deleted before they
-//! were shipped, nor the numbers of rows that a tokenmeter before version 5 of the schema shipped.
+//! of the file itself if the store has all its rows: not those that retention deleted before they were shipped.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;

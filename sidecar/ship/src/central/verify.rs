@@ -163,8 +163,7 @@ fn of_month() -> String {
     )
 }
 
-/// The key columns of a daily total without `instance`: before version 4, GPU use of an exchange in another file was
-/// added to the total of either file, depending on the order of arrival.
+/// The key columns of a daily total without `instance`: totals are compared over all files.
 const KEYS: &str = "day, tenant, principal, upstream, provider, model, ending, input_provenance, output_provenance, \
                     rate, class";
 

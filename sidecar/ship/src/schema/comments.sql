@@ -41,7 +41,7 @@ COMMENT ON COLUMN tokenmeter.exchange.role IS '`prefill` or `decode`: a leg of a
 COMMENT ON COLUMN tokenmeter.exchange.request_id IS 'the client''s id of the request, which its legs and repetitions share';
 COMMENT ON COLUMN tokenmeter.exchange.upstream_attempts IS 'the number of times that the whole request was sent to the upstream; 0: never';
 COMMENT ON COLUMN tokenmeter.exchange.cached_excess IS 'cached tokens that the server reported beyond those of the prompt; not in `input_cached`';
-COMMENT ON COLUMN tokenmeter.exchange.seq IS 'its number in the ledger file; NULL: shipped before version 5';
+COMMENT ON COLUMN tokenmeter.exchange.seq IS 'its number in the ledger file';
 COMMENT ON COLUMN tokenmeter.exchange.day IS 'the day by the time zone of the ledger; NULL: the UTC day of `ended_at`';
 COMMENT ON TABLE tokenmeter.energy IS 'The GPU use of an exchange. Partitioned as `exchange`; key (`ended_at`, `id`).';
 COMMENT ON COLUMN tokenmeter.energy.ended_at IS 'ended_at, id: the exchange''s';
@@ -52,7 +52,7 @@ COMMENT ON COLUMN tokenmeter.energy.gpu_ns IS 'nanoseconds of GPU time; NULL: no
 COMMENT ON COLUMN tokenmeter.energy.gpu_hours_pico IS 'gpu_hours_pico, gpu_energy_pico: the cost of the time and of the energy, in US dollars';
 COMMENT ON COLUMN tokenmeter.energy.gpu_energy_pico IS 'gpu_hours_pico, gpu_energy_pico: the cost of the time and of the energy, in US dollars';
 COMMENT ON COLUMN tokenmeter.energy.class IS '`usage`; `shed`: the exchange has no row and is in a total of that class';
-COMMENT ON COLUMN tokenmeter.energy.seq IS 'its number in the ledger file; NULL: shipped before version 5';
+COMMENT ON COLUMN tokenmeter.energy.seq IS 'its number in the ledger file';
 COMMENT ON COLUMN tokenmeter.energy.tenant IS 'tenant, principal, upstream, provider, model, ending, input_provenance, output_provenance, rate: as in `exchange`, if the exchange is not in the same ledger file; else NULL';
 COMMENT ON COLUMN tokenmeter.energy.principal IS 'tenant, principal, upstream, provider, model, ending, input_provenance, output_provenance, rate: as in `exchange`, if the exchange is not in the same ledger file; else NULL';
 COMMENT ON COLUMN tokenmeter.energy.upstream IS 'tenant, principal, upstream, provider, model, ending, input_provenance, output_provenance, rate: as in `exchange`, if the exchange is not in the same ledger file; else NULL';
@@ -135,7 +135,7 @@ COMMENT ON COLUMN tokenmeter.correction.output_provenance IS 'tenant, principal,
 COMMENT ON COLUMN tokenmeter.correction.unpriced IS 'true: it had no price before';
 COMMENT ON COLUMN tokenmeter.correction.rate IS 'the new rate';
 COMMENT ON COLUMN tokenmeter.correction.delta_pico IS 'the difference';
-COMMENT ON COLUMN tokenmeter.correction.seq IS 'its number in the ledger file; NULL: shipped before version 5';
+COMMENT ON COLUMN tokenmeter.correction.seq IS 'its number in the ledger file';
 COMMENT ON COLUMN tokenmeter.correction.day IS 'the day of that exchange, as in `exchange`';
 COMMENT ON TABLE tokenmeter.device IS 'The daily GPU use without an exchange.';
 COMMENT ON COLUMN tokenmeter.device.day IS 'day, instance: by the time zone of the ledger; the ledger file';
@@ -172,7 +172,7 @@ COMMENT ON COLUMN tokenmeter.file.act IS 'exchange, energy, correction, act, gap
 COMMENT ON COLUMN tokenmeter.file.gap IS 'exchange, energy, correction, act, gap: the cursor: the highest number in the file that the store has, by table';
 COMMENT ON COLUMN tokenmeter.file.seen_at IS 'the time of its last batch';
 COMMENT ON COLUMN tokenmeter.file.last IS 'the id of the exchange with the number `exchange`; NULL: not known';
-COMMENT ON COLUMN tokenmeter.file.owner IS 'the login role that ships it; NULL: not shipped since version 4';
+COMMENT ON COLUMN tokenmeter.file.owner IS 'the login role that ships it';
 COMMENT ON COLUMN tokenmeter.file.last_act IS 'the time of the audit event with the number `act`; NULL: not known';
 COMMENT ON COLUMN tokenmeter.file.resend_since IS 'the time from which it waits to be sent again, or is being sent again; NULL: neither';
 COMMENT ON COLUMN tokenmeter.file.held IS 'the highest number of an exchange that the store had when the file was last requested again; NULL: never';
@@ -180,7 +180,7 @@ COMMENT ON COLUMN tokenmeter.file.late_of IS 'the ledger file whose rows these a
 COMMENT ON COLUMN tokenmeter.file.is_central IS 'true: corrections and adjustments that were entered in the store';
 COMMENT ON COLUMN tokenmeter.file.previous IS 'the file of the month before in the same ledger; NULL: none, or not known';
 COMMENT ON COLUMN tokenmeter.file.ended IS 'true: the store has all of the file, and no process writes it any more';
-COMMENT ON COLUMN tokenmeter.file.time_zone IS 'the time zone of its days and month; NULL: UTC, last shipped before version 7';
+COMMENT ON COLUMN tokenmeter.file.time_zone IS 'the time zone of its days and month; NULL: UTC, a file of late rows or of corrections made in the store';
 COMMENT ON COLUMN tokenmeter.file.begins_at IS 'begins_at, ends_at: the instants at which its month begins and ends; NULL: by UTC';
 COMMENT ON COLUMN tokenmeter.file.ends_at IS 'begins_at, ends_at: the instants at which its month begins and ends; NULL: by UTC';
 COMMENT ON TABLE tokenmeter.file_rate IS 'The price books by which a ledger file has its rates.';

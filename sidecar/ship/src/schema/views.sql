@@ -6,7 +6,7 @@
 CREATE OR REPLACE VIEW tokenmeter.spend_daily AS
 SELECT
   line.day                                              AS day,
-  -- In the words of each partition's constraint: `bound_partition` in `4.sql`.
+  -- In the words of each partition's constraint: `bound_partition` in `1.sql`.
   lpad(extract(year FROM line.day)::text, 4, '0') || '-' || lpad(extract(month FROM line.day)::text, 2, '0') AS month,
   line.tenant                                           AS tenant,
   nullif(line.principal, '')                            AS principal,

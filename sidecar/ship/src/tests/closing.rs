@@ -233,33 +233,6 @@ fn months_are_closed_in_order_after_their_end() {
     refused("2026-06", "2026-07 is closed");
 }
 
-/// Version 4 had neither numbers of rows nor the price books of a file.
-#[test]
-#[ignore = "needs PostgreSQL"]
-fn month_that_an_earlier_version_shipped_is_closed() {
-    let database = shared().database();
-    let url = shared().url(&database);
-    let mut owner = shared().client(&database).unwrap();
-    let mut book = TestLedger::new();
-    book.enter(100);
-    let shipper = book.ship(&url, 64);
-    shipped(&shipper, 100);
-    assert!(shipper.shutdown(WAIT_TIMEOUT));
-    let without = "UPDATE tokenmeter.exchange SET seq = NULL; UPDATE tokenmeter.energy SET seq = NULL; \
-                   DELETE FROM tokenmeter.file_rate; UPDATE tokenmeter.file SET ended = false, previous = NULL";
-    owner.batch_execute(without).unwrap();
-    close(&address(&database), number("2026-07"), "ann").unwrap();
-    well(&database);
-    // It goes on shipping, with numbers.
-    book.enter(100);
-    let shipper = book.ship(&url, 64);
-    shipped(&shipper, 200);
-    assert!(shipper.shutdown(WAIT_TIMEOUT));
-    close(&address(&database), number("2026-08"), "ann").unwrap();
-    close(&address(&database), number("2026-09"), "ann").unwrap();
-    well(&database);
-}
-
 fn prices(price: u32) -> Book {
     let kinds =
         ["input", "cache_write_1h", "output", "input_audio", "output_audio", "output_image", "output_video"];

@@ -81,23 +81,6 @@ fn forgotten_month_that_is_sent_again_counts_once() {
     assert!(shipper.shutdown(WAIT_TIMEOUT));
 }
 
-/// Partitions were dropped by the statement that was documented before `forget` existed.
-#[test]
-#[ignore = "needs PostgreSQL"]
-fn month_without_partitions_is_forgotten() {
-    let database = shared().database();
-    let mut owner = shared().client(&database).unwrap();
-    owner.batch_execute(&schema::STEPS[..3].concat()).unwrap();
-    let months = "SELECT tokenmeter.ensure_months(ARRAY[date '2026-10-01' - '1970-01-01', date '2026-11-01' - '1970-01-01'])";
-    owner.batch_execute(months).unwrap();
-    owner.batch_execute("DROP TABLE tokenmeter.exchange_2026_10, tokenmeter.energy_2026_10").unwrap();
-    schema::ensure(&mut owner).unwrap();
-    owner.batch_execute(months).unwrap();
-    assert_eq!(count(&mut owner, "SELECT count(*) FROM tokenmeter.forgotten()"), 1);
-    let error = send(&mut owner, origin(1), "host", &batch(vec![row(1)])).unwrap_err();
-    assert!(error.message.contains("the rows of 2026-10 were deleted here"), "{error}");
-}
-
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn forget_refuses_anything_but_past_months() {

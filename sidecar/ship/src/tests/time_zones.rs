@@ -333,64 +333,6 @@ fn change_of_the_time_zone_reaches_the_store() {
     assert_eq!(by_month(&Store::open_read(&book.path()).unwrap()), by_month(&central(&database)));
 }
 
-/// The upgrade writes no row, and keeps a month forgotten. Existing rows have UTC days; new ones have those of their
-/// ledger.
-#[test]
-#[ignore = "needs PostgreSQL"]
-fn store_of_version_6_takes_other_time_zones() {
-    let database = shared().database();
-    let url = shared().url(&database);
-    let mut owner = shared().client(&database).unwrap();
-    owner.batch_execute(&schema::STEPS[..6].concat()).unwrap();
-    owner
-        .batch_execute(
-            "SELECT tokenmeter.ensure_months(ARRAY[date '2026-07-15' - '1970-01-01', date '2026-10-15' - '1970-01-01']);
-             INSERT INTO tokenmeter.file (instance, month, host, exchange, energy, correction, act, gap, seen_at, owner)
-             VALUES ('01010101-0101-0101-0101-010101010101', '2026-10-01', 'host', 1, 0, 0, 0, 0, now(), session_user);
-             INSERT INTO tokenmeter.exchange (ended_at, id, instance, started_at, tenant, upstream, provider, dialect,
-               model, ending, status, streamed, input, input_cached, input_cache_write, input_audio, output,
-               output_reasoning, output_audio, input_provenance, output_provenance, duration_us, unpriced, seq)
-             SELECT '2026-10-31T23:30:00Z', gen_random_uuid(), '01010101-0101-0101-0101-010101010101',
-               '2026-10-31T23:30:00Z', 'tenant-9', 'u', 'p', 'anthropic', 'm', 'complete', 200, false, 1, 2, 30, 0, 5, 0,
-               0, 'reported', 'reported', 1, 'model', n FROM generate_series(1, 3) n;
-             SELECT tokenmeter.forget('2026-07')",
-        )
-        .unwrap();
-    let place = "SELECT string_agg(x.ctid::text || c.relfilenode, ' ' ORDER BY x.ctid) FROM tokenmeter.exchange_2026_10 x, \
-                 pg_class c WHERE c.relname = 'exchange_2026_10'";
-    let before: String = owner.query_one(place, &[]).unwrap().get(0);
-    schema::ensure(&mut owner).unwrap();
-    let after: String = owner.query_one(place, &[]).unwrap().get(0);
-    assert_eq!(before, after, "no row was written");
-    well(&database);
-    let forgotten = "SELECT count(*) FROM tokenmeter.forgotten() f WHERE f = '2026-07-01'";
-    assert_eq!(count(&mut owner, forgotten), 1);
-    let july = at(row(1), us("2026-07-02T12:00:00Z"));
-    let error = send(&mut owner, origin(2), "host", &batch(vec![july])).unwrap_err();
-    assert!(error.message.contains("the rows of 2026-07 were deleted here"), "{error}");
-    let october = "SELECT count(*) FROM tokenmeter.exchanges WHERE day = '2026-10-31'";
-    assert_eq!(count(&mut owner, october), 3);
-
-    let mut book = ledger_of(berlin());
-    book.enter_rows(rows(0..48));
-    ended(book.ship(&url, 32), 48);
-    well(&database);
-    let mut own = billed(&database);
-    let mut expected = BTreeMap::<Month, u64>::new();
-    for row in rows(0..48) {
-        *expected.entry(Calendar::of(berlin()).month(row.ended_us)).or_default() += 1;
-    }
-    own.get_mut(&number("2026-10")).unwrap().0 -= 3;
-    assert_eq!(
-        own.into_iter().map(|(month, (exchanges, _))| (month, exchanges)).collect::<BTreeMap<_, _>>(),
-        expected
-    );
-    for name in CLOSED {
-        close(&address(&database), number(name), "ann").unwrap();
-    }
-    well(&database);
-}
-
 /// A role can prevent neither the closing of a month nor reports.
 #[test]
 #[ignore = "needs PostgreSQL"]

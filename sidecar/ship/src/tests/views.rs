@@ -62,16 +62,3 @@ fn filters_by_day_and_month_read_one_partition() {
     let last = "SELECT * FROM tokenmeter.exchanges WHERE day = '2026-10-31'";
     assert_eq!(read(&mut client, last), ["exchange_2026_10", "exchange_2026_11"]);
 }
-
-/// In a store that grew, too.
-#[test]
-#[ignore = "needs PostgreSQL"]
-fn partitions_of_earlier_version_are_pruned_too() {
-    let database = shared().database();
-    let mut owner = shared().client(&database).unwrap();
-    owner.batch_execute(&schema::STEPS[..3].concat()).unwrap();
-    owner.batch_execute("SELECT tokenmeter.ensure_months(ARRAY[20741, 20772])").unwrap();
-    schema::ensure(&mut owner).unwrap();
-    let query = "SELECT * FROM tokenmeter.exchanges WHERE day = '2026-11-02'";
-    assert_eq!(read(&mut owner, query), ["exchange_2026_11"]);
-}
