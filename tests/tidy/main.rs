@@ -15,6 +15,7 @@ mod links;
 mod samples;
 mod survivors;
 mod texts;
+mod versions;
 
 use std::path::{Path, PathBuf};
 
