@@ -126,7 +126,7 @@ fn request_is_tried_on_every_rule() {
             "10.0.0.7",
             "POST /v1/x\nX-Tenant: _mine\n\n{\"metadata\": {\"team\": \"_other\"}}",
             format!(
-                "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 does not match: header: the value of `x-tenant` is no \
+                "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 does not match: header: the value of `x-tenant` is not a \
                  name\n{path}rule 5 does not match: body: the value of `metadata.team` is not a name\nrule 6 does not match: peer: its \
                  address is not in 192.0.2.0/24, 2001:db8::/32\n"
             ),
@@ -164,7 +164,7 @@ fn rejected_token_has_a_reason() {
         ("other claims", good, format!("the token's signature matches no key of {keys}")),
         ("alg none", good, "the token's algorithm is not among `algorithms`".to_owned()),
         ("no exp", good, "the token has no `exp`, or one of its times is not a number".to_owned()),
-        ("no tenant", good, "the token's claim `tenant` is missing, or no name".to_owned()),
+        ("no tenant", good, "the token's claim `tenant` is missing, or is not a name".to_owned()),
         ("critical header", good, "the token is malformed or of an unsupported form".to_owned()),
     ] {
         let token = tokens.iter().find(|row| row["name"] == name).unwrap()["token"].as_str().unwrap();
