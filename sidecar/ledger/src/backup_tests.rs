@@ -59,7 +59,8 @@ fn all_are(copies: &[MonthCopy], done: CopyOutcome) {
 }
 
 fn differences(path: &Path) -> Vec<String> {
-    verify(path, None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect()
+    let verdicts = verify(path, None).unwrap();
+    verdicts.iter().flat_map(|verdict| &verdict.differences).map(ToString::to_string).collect()
 }
 
 /// Rows by month, and the gaps.

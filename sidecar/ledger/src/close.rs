@@ -9,6 +9,7 @@ use std::path::Path;
 use rusqlite::types::ValueRef;
 
 use crate::absent_months::AbsentMonths;
+use crate::difference::Difference;
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::month_files::MonthFiles;
@@ -61,9 +62,8 @@ pub fn close_with(
     // No proxy may have opened the month since it was restored from a copy, so the gap is entered here.
     restored::past_gap(&to, &calendar, now_us).map_err(|error| error.of(to.display()))?;
     for verdict in verify_with(path, Some(wanted), on_progress)? {
-        // The sign-off of an interrupted close is written below.
-        let differences: Vec<_> =
-            verdict.differences.into_iter().filter(|text| !text.starts_with("the sign-off ")).collect();
+        let reasons = verdict.differences.iter().filter(|difference| prevents_closing(difference));
+        let differences: Vec<_> = reasons.map(Difference::to_string).collect();
         if !differences.is_empty() {
             return Err(refused(format!(
                 "{} does not verify: {}",
@@ -87,6 +87,19 @@ pub fn close_with(
     sign_off.write(&signed).map_err(|error| error.of(signed.display()))?;
     read_only(&to, true).map_err(named)?;
     Ok(sign_off)
+}
+
+/// Returns true if a month with a difference cannot be closed.
+fn prevents_closing(difference: &Difference) -> bool {
+    match difference {
+        // An interrupted close left none: it is written again.
+        Difference::SignOff { .. } => false,
+        Difference::Contents(_)
+        | Difference::Duplicate(_)
+        | Difference::Absent(_)
+        | Difference::Previous(_)
+        | Difference::Digest { .. } => true,
+    }
 }
 
 /// The error of a month that is still in the open file of a running proxy.

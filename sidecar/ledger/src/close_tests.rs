@@ -12,7 +12,8 @@ use crate::running::Ledger;
 use crate::source::{Correction, DAY_US, Month, Range, Source, Used};
 use crate::testing::{NOON_US, Place, rate, row};
 use crate::{
-    Amendment, DailyTotal, EnergyRow, Plan, Row, Store, Sums, TotalKey, amend, files, month, start, verify,
+    Amendment, DailyTotal, Difference, EnergyRow, Plan, Row, Store, Sums, TotalKey, amend, files, month,
+    start, verify,
 };
 
 const LONG: Duration = Duration::from_secs(30);
@@ -61,14 +62,15 @@ fn billed(place: &Place) -> Vec<(String, u64, i128)> {
 #[track_caller]
 fn well(place: &Place) {
     for verdict in verify(&place.ledger(), None).unwrap() {
-        assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
+        assert_eq!(verdict.differences, [], "{}", verdict.path.display());
     }
 }
 
 #[track_caller]
 fn differs(place: &Place, in_what: &str) {
-    let found: Vec<String> =
-        verify(&place.ledger(), None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect();
+    let verdicts = verify(&place.ledger(), None).unwrap();
+    let differences = verdicts.iter().flat_map(|verdict| &verdict.differences);
+    let found: Vec<String> = differences.map(ToString::to_string).collect();
     assert!(found.iter().any(|text| text.contains(in_what)), "{in_what:?} is not in {found:#?}");
 }
 
@@ -306,7 +308,8 @@ fn changed_row_is_reported_before_its_totals() {
     connection.execute_batch(sql).unwrap();
     connection.close().unwrap();
     let verdict = verify(&place.ledger(), Some(october())).unwrap().remove(0);
-    let [first, line] = verdict.differences.as_slice() else { panic!("{:#?}", verdict.differences) };
+    let differences: Vec<_> = verdict.differences.iter().map(ToString::to_string).collect();
+    let [first, line] = differences.as_slice() else { panic!("{differences:#?}") };
     let (id, tenant) = (row(1).id, row(1).tenant);
     let named =
         format!("a row of the table exchange is not as it was written (seq 2, id {id}, tenant {tenant:?}");
@@ -319,6 +322,32 @@ fn changed_row_is_reported_before_its_totals() {
     };
     assert!((usd(computed) - usd(stored) - 1.5).abs() < 1e-9, "{line}");
     assert_eq!(verdict.rows, 100, "all were read");
+}
+
+/// A new kind of difference does not compile until [`super::prevents_closing`] decides about it.
+#[test]
+fn closing_depends_on_the_kind_of_difference() {
+    let sign_off = |problem: &str| Difference::SignOff { path: "x.json".into(), problem: problem.into() };
+    // The text of damage may be that of any other kind.
+    let sign_offs = "the sign-off x.json is not JSON";
+    for (difference, text, prevents) in [
+        (sign_off("is not JSON"), sign_offs, false),
+        (Difference::Contents(sign_offs.into()), sign_offs, true),
+        (Difference::Duplicate("twice".into()), "twice", true),
+        (
+            Difference::Absent("it was signed off"),
+            "it was signed off, and its file is gone: put it back from a copy",
+            true,
+        ),
+        (Difference::Previous(Some(october())), "it was closed after a different state of 2026-10", true),
+        (Difference::Previous(None), "the month closed before it is gone", true),
+    ] {
+        assert_eq!((&*difference.to_string(), super::prevents_closing(&difference)), (text, prevents));
+    }
+    let changed = Difference::Digest { computed: [0xa5; 32], closed: [0x0f; 32] };
+    let (now, then) = ("a5".repeat(32), "0f".repeat(32));
+    assert_eq!(changed.to_string(), format!("its digest is {now} and was {then} when it was closed"));
+    assert!(super::prevents_closing(&changed));
 }
 
 /// Lines whose rows say something else, with row checksums and table digests that are right: only summing again tells.

@@ -115,7 +115,7 @@ fn gaps(ledger: &std::path::Path) -> Vec<Gap> {
 #[track_caller]
 fn well(ledger: &std::path::Path) {
     for verdict in verify(ledger, None).unwrap() {
-        assert_eq!(verdict.differences, Vec::<String>::new());
+        assert_eq!(verdict.differences, []);
     }
 }
 

@@ -54,7 +54,8 @@ fn sum(path: &Path) -> DailyTotal {
 }
 
 fn differences(path: &Path) -> Vec<String> {
-    verify(path, None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect()
+    let verdicts = verify(path, None).unwrap();
+    verdicts.iter().flat_map(|verdict| &verdict.differences).map(ToString::to_string).collect()
 }
 
 fn prefill(row: Row) -> Row {

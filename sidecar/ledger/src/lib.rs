@@ -22,6 +22,7 @@ pub mod corrections;
 pub mod daily_total;
 #[cfg(test)]
 mod damage_tests;
+mod difference;
 pub mod digest;
 mod energy;
 mod error;
@@ -80,6 +81,7 @@ pub use calendar::{Calendar, UnknownZone, Zone, month};
 pub use check::LACKS_LOG;
 pub use close::{close, close_with};
 pub use daily_total::DailyTotal;
+pub use difference::Difference;
 pub use energy::{Energy, EnergyRow};
 pub use error::{Error, Fault};
 pub use files::{beside, replace};

@@ -172,7 +172,7 @@ impl Both {
         let crashes = store.gaps(&Range::ALL).unwrap().iter().filter(|gap| &*gap.why == "crash").count();
         assert_eq!(crashes, self.crashes, "each crash leaves a gap and nothing else does");
         for verdict in verify(&self.place.ledger(), None).unwrap() {
-            assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
+            assert_eq!(verdict.differences, [], "{}", verdict.path.display());
         }
         // Whether the energy of one that was found came too is not known; entered again, both are.
         self.rows.retain(|n, (_, sure)| *sure || found.contains_key(n));

@@ -64,7 +64,7 @@ fn gaps(plan: &Plan) -> Vec<(String, Option<u64>)> {
 #[track_caller]
 fn well(plan: &Plan) {
     for verdict in verify(&plan.path, None).unwrap() {
-        assert_eq!(verdict.differences, Vec::<String>::new());
+        assert_eq!(verdict.differences, []);
     }
 }
 

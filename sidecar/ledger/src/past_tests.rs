@@ -54,7 +54,7 @@ fn billed(place: &Place) -> Vec<(String, u64)> {
 #[track_caller]
 fn well(place: &Place) {
     for verdict in verify(&place.ledger(), None).unwrap() {
-        assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
+        assert_eq!(verdict.differences, [], "{}", verdict.path.display());
     }
 }
 

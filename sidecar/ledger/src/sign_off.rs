@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use text::{money, nano};
 
 use crate::column::RowReader;
+use crate::difference::Difference;
 use crate::error::Error;
 use crate::file;
 use crate::files;
@@ -87,13 +88,14 @@ impl SignOff {
     }
 
     /// Returns the difference between a signed file and the month as it is now, if there is one.
-    pub(crate) fn differs_from(&self, signed: &Path) -> Option<String> {
+    pub(crate) fn differs_from(&self, signed: &Path) -> Option<Difference> {
+        let problem = |problem: String| Some(Difference::SignOff { path: signed.to_owned(), problem });
         let text = match fs::read_to_string(signed) {
             Ok(text) => text,
-            Err(error) => return Some(format!("the sign-off {} cannot be read: {error}", signed.display())),
+            Err(error) => return problem(format!("cannot be read: {error}")),
         };
         let Ok(Value::Object(signed_off)) = serde_json::from_str::<Value>(&text) else {
-            return Some(format!("the sign-off {} is not JSON", signed.display()));
+            return problem("is not JSON".to_owned());
         };
         let expected = self.document.as_object()?;
         let differing: Vec<&str> = expected
@@ -101,9 +103,10 @@ impl SignOff {
             .filter(|(name, value)| signed_off.get(*name) != Some(value))
             .map(|(name, _)| &**name)
             .collect();
-        (!differing.is_empty()).then(|| {
-            format!("the sign-off {} differs from the month in: {}", signed.display(), differing.join(", "))
-        })
+        if differing.is_empty() {
+            return None;
+        }
+        problem(format!("differs from the month in: {}", differing.join(", ")))
     }
 }
 

@@ -81,7 +81,7 @@ fn written(expected: &[(&str, &str, u64)]) -> Vec<(String, String, u64)> {
 #[track_caller]
 fn verified(place: &Place) {
     for verdict in verify(&place.ledger(), None).unwrap() {
-        assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
+        assert_eq!(verdict.differences, [], "{}", verdict.path.display());
     }
 }
 

@@ -16,6 +16,7 @@ use text::{money, nano};
 
 use crate::absent_months::AbsentMonths;
 use crate::column::RowReader;
+use crate::difference::Difference;
 use crate::energy::Energy;
 use crate::error::Error;
 use crate::file::{self, File, TableDigest};
@@ -47,7 +48,7 @@ pub struct Verdict {
     /// The digest, if the month is closed.
     pub digest: Option<String>,
     /// The differences; empty if there are none.
-    pub differences: Vec<String>,
+    pub differences: Vec<Difference>,
 }
 
 /// Verifies a ledger or one month of it, also while it is written.
@@ -79,7 +80,8 @@ pub fn verify_with(
             Ok(file) => {
                 verdict.month = Some(file.month);
                 missing.read(&file);
-                verdict.differences.extend(once.see(&file).err().map(|error| error.message));
+                let twice = once.see(&file).err().map(|error| Difference::Duplicate(error.message));
+                verdict.differences.extend(twice);
                 let wanted = only.is_none_or(|month| month == file.month);
                 if !wanted && file::number(&file.connection, "closed_us").is_ok_and(|closed| closed.is_none())
                 {
@@ -88,12 +90,12 @@ pub fn verify_with(
                 let closed =
                     verify_file(path, &file, previous.as_ref(), &mut verdict, wanted.then_some(on_progress));
                 closed.unwrap_or_else(|error| {
-                    verdict.differences.push(error.message);
+                    verdict.differences.push(Difference::Contents(error.message));
                     None
                 })
             }
             Err(error) => {
-                verdict.differences.push(error.message);
+                verdict.differences.push(Difference::Contents(error.message));
                 None
             }
         };
@@ -129,7 +131,7 @@ fn gone(path: &Path, missing: &AbsentMonths) -> impl Iterator<Item = Verdict> {
         path: files::of_month(path, month),
         rows: 0,
         digest: None,
-        differences: vec![format!("{why}, and its file is gone: put it back from a copy")],
+        differences: vec![Difference::Absent(why)],
     })
 }
 
@@ -152,32 +154,24 @@ fn verify_file(
     let Some(on_progress) = wanted else { return Ok(closed) };
     let found = contents(file, on_progress)?;
     verdict.rows = found.rows;
-    verdict.differences.extend(found.differences);
+    verdict.differences.extend(found.differences.into_iter().map(Difference::Contents));
     if let Some(stored) = &closed {
         let before = file::bytes(connection, "previous")?;
         if before.as_deref() != previous.map(|(_, digest)| &digest[..]) {
-            verdict.differences.push(match previous {
-                Some((month, _)) => {
-                    format!("it was closed after a different state of {}", month::name(*month))
-                }
-                None => "the month closed before it is gone".to_owned(),
-            });
+            verdict.differences.push(Difference::Previous(previous.map(|(month, _)| *month)));
         }
         let before = before.and_then(|digest| Digest::try_from(digest).ok());
         match digest::month(connection, file.month, before.as_ref()) {
             Ok(made) if made == *stored => {}
-            Ok(made) => verdict.differences.push(format!(
-                "its digest is {} and was {} when it was closed",
-                digest::hex(&made),
-                digest::hex(stored)
-            )),
-            Err(error) => verdict.differences.push(error.message),
+            Ok(computed) => {
+                verdict.differences.push(Difference::Digest { computed, closed: *stored });
+            }
+            Err(error) => verdict.differences.push(Difference::Contents(error.message)),
         }
         let signed = files::sign_off(path, file.month);
-        match SignOff::of(connection, &file.path).map(|sign_off| sign_off.differs_from(&signed)) {
-            Ok(Some(difference)) => verdict.differences.push(difference),
-            Ok(None) => {}
-            Err(error) => verdict.differences.push(error.message),
+        match SignOff::of(connection, &file.path) {
+            Ok(sign_off) => verdict.differences.extend(sign_off.differs_from(&signed)),
+            Err(error) => verdict.differences.push(Difference::Contents(error.message)),
         }
     }
     Ok(closed)

@@ -93,6 +93,6 @@ fn correction_is_billed_in_its_month_until_closed() {
     let signed = close(&place.ledger(), november, "ann", NOVEMBER_US + 30 * DAY_US).unwrap();
     assert_eq!(signed.document["unpriced_exchanges"], 1, "its own: {}", signed.document);
     for verdict in verify(&place.ledger(), None).unwrap() {
-        assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
+        assert_eq!(verdict.differences, [], "{}", verdict.path.display());
     }
 }

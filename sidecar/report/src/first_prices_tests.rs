@@ -91,7 +91,7 @@ fn charged_again(place: &Place, prices: &str, unpriced_only: bool) -> Outcome {
     };
     let done = reprice(&place.ledger(), &request).unwrap();
     for verdict in verify(&place.ledger(), None).unwrap() {
-        assert_eq!(verdict.differences, Vec::<String>::new());
+        assert_eq!(verdict.differences, []);
     }
     done
 }

@@ -199,7 +199,7 @@ fn forgotten(months: &[i32], keep_days: u32) -> String {
 }
 
 /// Renders differences, one per line.
-fn listed(differences: &[String]) -> String {
+fn listed(differences: &[impl fmt::Display]) -> String {
     differences.iter().map(|difference| format!("\n    {difference}")).collect()
 }
 
@@ -364,7 +364,7 @@ impl From<Error> for LedgerError {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use ledger::{CopyOutcome, Error, Facts, MonthCopy, Overview, Part, Verdict};
+    use ledger::{CopyOutcome, Difference, Error, Facts, MonthCopy, Overview, Part, Verdict};
 
     use super::super::parse;
     use super::{Format, LedgerArgs, central_verdict, copied, file_verdict, forgotten, state};
@@ -483,7 +483,7 @@ mod tests {
             file_verdict(&verdict),
             "2026-10  ok  x-2026-10.db: 7 rows and their daily totals; digest ab"
         );
-        verdict.differences = vec!["one".into(), "two".into()];
+        verdict.differences = ["one", "two"].map(|text| Difference::Contents(text.into())).into();
         assert_eq!(file_verdict(&verdict), "2026-10  DIFFERS  x-2026-10.db:\n    one\n    two");
         let facts = Facts {
             month: 681,
