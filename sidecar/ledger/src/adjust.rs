@@ -1,6 +1,6 @@
 //! Adjustments: amounts of money that a tenant is charged or credited in a month, without an exchange.
 //!
-//! An adjustment is a correction of no exchange: a charge of class `correction`, model [`MODEL`], with a rate that has
+//! An adjustment is a correction of no exchange: a charge of class `correction`, model [`ADJUSTMENT`], with a rate that has
 //! its currency, no price, and the reason as entry. Its day is the first of its month.
 //!
 //! Law: adjustments with equal tenant, amount, currency, month and reason are one, so that a repetition after a crash
@@ -17,10 +17,8 @@ use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::source::{Correction, Month};
 use crate::table::CORRECTION;
+use crate::total_key::ADJUSTMENT;
 use crate::{Calendar, Class, DailyTotal, Sums, TotalKey, files, month, ships_to, time_zone};
-
-/// The model, upstream and provider of an adjustment in reports.
-pub const MODEL: &str = "__adjustment__";
 
 /// The price version of adjustments.
 pub const VERSION: &str = "adjustment";
@@ -86,9 +84,9 @@ impl Adjustment {
         let key = TotalKey {
             day: month::first_day(self.month),
             tenant: self.tenant.as_str().into(),
-            upstream: MODEL.into(),
-            provider: MODEL.into(),
-            model: MODEL.into(),
+            upstream: ADJUSTMENT.into(),
+            provider: ADJUSTMENT.into(),
+            model: ADJUSTMENT.into(),
             ending: "complete".into(),
             rate: Some(self.rate().id),
             class: Class::Correction,

@@ -6,6 +6,7 @@ use super::{Adjustment, adjust};
 use crate::file::File;
 use crate::source::{Range, Source};
 use crate::testing::{Contents, NOON_US, Place, rate, row, write_month};
+use crate::total_key::ADJUSTMENT;
 use crate::{Store, close, month, ships_to, verify};
 
 fn october() -> i32 {
@@ -37,7 +38,7 @@ fn entered(place: &Place) -> Vec<(i32, i32, String, i128)> {
     let store = Store::open_read(&place.ledger()).unwrap();
     store
         .daily_totals(&Range::ALL, &mut |billed, line| {
-            if &*line.key.model == super::MODEL {
+            if &*line.key.model == ADJUSTMENT {
                 found.push((billed, line.key.day, line.key.tenant.to_string(), line.sums.cost_pico));
             }
             Ok(())

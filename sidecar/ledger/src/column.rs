@@ -9,8 +9,8 @@ use std::sync::Arc;
 use meter::{ExchangeId, Provenance, Role};
 use price::{Currency, Rate};
 
+use crate::device_total::Share;
 use crate::error::Error;
-use crate::source::Share;
 use crate::total_key::Class;
 
 /// The value of a column, the same for a ledger file and a central store.

@@ -1,8 +1,7 @@
 //! Daily totals, of which most reports are made, from ledger files as from a central store.
 
 use crate::Row;
-use crate::source::Used;
-use crate::sums::Sums;
+use crate::sums::{Sums, Used};
 use crate::total_key::{Class, TotalKey};
 
 /// The sums of a day's exchanges with equal keys.

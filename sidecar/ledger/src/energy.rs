@@ -6,7 +6,7 @@ use meter::{ExchangeId, Role};
 use price::{Charge, Rate};
 
 use crate::row::{cut, other_day};
-use crate::source::Used;
+use crate::sums::Used;
 use crate::{Calendar, Class, Row, TotalKey};
 
 /// The GPU use of an exchange, a row of the table `energy`.

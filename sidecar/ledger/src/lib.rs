@@ -22,6 +22,7 @@ pub mod corrections;
 pub mod daily_total;
 #[cfg(test)]
 mod damage_tests;
+mod device_total;
 mod difference;
 pub mod digest;
 mod energy;

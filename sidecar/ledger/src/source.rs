@@ -12,7 +12,9 @@ pub use calendar::{DAY_US, Month};
 use meter::ExchangeId;
 use price::Rate;
 
-use crate::{Calendar, DailyTotal, GpuSums, Row};
+pub use crate::device_total::{DeviceTotal, Share};
+pub use crate::sums::Used;
+use crate::{Calendar, DailyTotal, Row};
 
 /// The error of a store that cannot be read, with the remedy; or the callback's own error.
 pub type SourceError = Box<dyn Error + Send + Sync>;
@@ -75,55 +77,6 @@ impl Range {
         [self.since_us, self.until_us]
             .iter()
             .all(|&us| us == i64::MIN || us == i64::MAX || calendar.day_from(us).1)
-    }
-}
-
-/// The GPU use of an exchange, and its cost in US dollars.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
-    /// Nanojoules, if known.
-    pub energy_nj: Option<u64>,
-    /// Nanoseconds of GPU time, if known.
-    pub gpu_ns: Option<u64>,
-    /// The cost of the time, pico-dollars.
-    pub gpu_hours_pico: i64,
-    /// The cost of the energy, pico-dollars.
-    pub gpu_energy_pico: i64,
-}
-
-/// The use of one GPU on one day that belongs to no known exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceTotal {
-    /// Days since 1970-01-01, by the ledger's calendar.
-    pub day: i32,
-    /// The GPU, as OpenTelemetry's `hw.id`.
-    pub hw_id: Arc<str>,
-    /// The reason why it belongs to no exchange.
-    pub share: Share,
-    /// The energy, the time and their cost.
-    pub sums: GpuSums,
-}
-
-meter::listed_enum! {
-    /// The reason why GPU time and energy belong to no exchange.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    pub enum Share {
-        /// No exchange was in flight.
-        Idle = "idle",
-        /// The exchange is not known: its record was lost.
-        Unattributed = "unattributed",
-    }
-    /// Returns the word in the store.
-    pub fn name(self);
-}
-
-impl Share {
-    /// Returns the word in a report, in the place of a tenant or a model.
-    pub fn mark(self) -> &'static str {
-        match self {
-            Self::Idle => "__idle__",
-            Self::Unattributed => "__unattributed__",
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 use meter::{Role, TokenType};
 
 use crate::Row;
-use crate::source::Used;
 
 /// Counts and money of exchanges with equal keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +30,19 @@ pub struct GpuSums {
     pub gpu_hours_pico: i128,
     /// The cost of the energy, pico-dollars.
     pub gpu_energy_pico: i128,
+}
+
+/// The GPU use of an exchange, and its cost in US dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Nanojoules, if known.
+    pub energy_nj: Option<u64>,
+    /// Nanoseconds of GPU time, if known.
+    pub gpu_ns: Option<u64>,
+    /// The cost of the time, pico-dollars.
+    pub gpu_hours_pico: i64,
+    /// The cost of the energy, pico-dollars.
+    pub gpu_energy_pico: i64,
 }
 
 impl Sums {

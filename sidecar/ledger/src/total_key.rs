@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use meter::Provenance;
 
-use crate::{Row, adjust};
+use crate::Row;
+
+/// The model, upstream and provider of an adjustment in reports.
+pub const ADJUSTMENT: &str = "__adjustment__";
 
 /// The key of a daily total: all that its exchanges have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,7 +72,7 @@ impl TotalKey {
     /// Returns true for an adjustment, which has no exchange. Decides by the provider, because a client chooses the
     /// name of a model.
     pub fn is_adjustment(&self) -> bool {
-        *self.provider == *adjust::MODEL
+        *self.provider == *ADJUSTMENT
     }
 
     /// Returns the key of the total that a row is added to.

@@ -1,6 +1,7 @@
 //! Adjustments in reports: money of a tenant in a month, in every form and in every total, also beside rows.
 
 use ledger::testing::NOON_US;
+use ledger::total_key::ADJUSTMENT;
 use ledger::{Adjustment, Calendar, Range, Source, Store, Zone, adjust, close, month};
 use price::Currency;
 
@@ -37,7 +38,7 @@ fn dataset(source: &dyn Source) -> String {
 #[test]
 fn model_named_as_adjustments_is_none_in_focus() {
     let (mut memory, _) = crate::disk_tests::book(5);
-    let name = || adjust::MODEL.into();
+    let name = || ADJUSTMENT.into();
     memory.rows.iter_mut().for_each(|(_, row, _)| row.model = name());
     memory.corrections.iter_mut().for_each(|(_, made)| made.line.key.model = name());
     let dataset = dataset(&memory);

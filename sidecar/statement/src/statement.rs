@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ledger::source::Month;
-use ledger::{Closure, Range, Source, SourceError, Zone, adjust, month};
+use ledger::total_key::ADJUSTMENT;
+use ledger::{Closure, Range, Source, SourceError, Zone, month};
 use price::{Currency, Rate};
 use report::{Basis, Column, Filter, Group, Key, Query, Report, Value, make, sheet, statement_number};
 use text::{Glob, nearest};
@@ -173,7 +174,7 @@ fn query(by: &[Key], tenant: Option<&str>, month: Month, now_us: i64) -> Query {
 /// because a client chooses the name of a model.
 fn by_model(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
     let adjustments = |except| {
-        let filter = Filter { key: Key::Provider, except, patterns: vec![Glob::literal(adjust::MODEL)] };
+        let filter = Filter { key: Key::Provider, except, patterns: vec![Glob::literal(ADJUSTMENT)] };
         let filters = query.filters.iter().cloned().chain([filter]).collect();
         make(source, &Query { filters, ..query.clone() })
     };

@@ -236,7 +236,7 @@ fn adjustments_have_their_reasons_and_no_price() {
 fn model_named_like_an_adjustment_is_a_model() {
     let place = Place::new();
     let mut named = exchange(1, 0, ACME);
-    named.1.model = ledger::adjust::MODEL.into();
+    named.1.model = ledger::total_key::ADJUSTMENT.into();
     let contents = Contents { rates: &rates(), rows: vec![&named], ..Contents::default() };
     write_month(&place.ledger(), OCTOBER, false, &contents);
     write_month(&place.ledger(), OCTOBER + 1, true, &Contents::default());

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ledger::source::{Month, Range, Share, Source, SourceError};
-use ledger::{Calendar, Class, adjust, month};
+use ledger::total_key::ADJUSTMENT;
+use ledger::{Calendar, Class, month};
 use meter::TokenType;
 use price::{About, Book, Currency, Rate};
 use serde_json::json;
@@ -472,7 +473,7 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
 
 fn of_correction(row: Charge, rate: &Rate, sum: &Sums) -> Charge {
     // A client chooses the name of a model, but not that of a provider.
-    if row.provider.as_deref() == Some(adjust::MODEL) {
+    if row.provider.as_deref() == Some(ADJUSTMENT) {
         let kind = if row.kind == Kind::Correction { Kind::LateAdjustment } else { row.kind };
         let description = format!("Adjustment: {}", rate.entry);
         return Charge { kind, description, cost_pico: sum.cost_pico, model: None, provider: None, ..row };
