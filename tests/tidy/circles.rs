@@ -27,7 +27,6 @@ const CIRCLES: &[(&str, &str, usize, &str)] = &[
     ("proxy/scan", "field.rs", 18, "a field has types of requests and frames, which name the dialect"),
     ("sidecar/gpu", "attribution.rs", 5, "the parts of the attribution share its types"),
     ("sidecar/gpu", "source.rs", 5, "the trait of sources creates the sources"),
-    ("sidecar/ledger", "source.rs", 26, "rows, columns, files and months name each other"),
     ("sidecar/metrics", "collector.rs", 5, "the parts of the collector share its functions"),
     ("sidecar/metrics", "registry.rs", 4, "the registry creates what it registers"),
     ("sidecar/page", "route.rs", 4, "answers name their route, and routes their answer"),

@@ -11,14 +11,14 @@ use std::path::Path;
 use meter::ExchangeId;
 use price::{Currency, Rate};
 
-use crate::amend::{Amendment, amend};
+use crate::amend::Amendment;
 use crate::column::Stored;
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::source::{Correction, Month};
 use crate::table::CORRECTION;
 use crate::total_key::ADJUSTMENT;
-use crate::{Calendar, Class, DailyTotal, Sums, TotalKey, files, month, ships_to, time_zone};
+use crate::{Calendar, Class, DailyTotal, LedgerFolder, Sums, TotalKey, month};
 
 /// The price version of adjustments.
 pub const VERSION: &str = "adjustment";
@@ -137,9 +137,9 @@ impl Adjustment {
     }
 
     /// Returns true if a ledger has the adjustment, in any of its files.
-    fn is_in(&self, path: &Path, calendar: &Calendar) -> Result<bool, Error> {
-        for name in files::list(path)? {
-            let file = File::open_read(&name).map_err(|error| error.of(name.display()))?;
+    fn is_in(&self, ledger: &LedgerFolder, calendar: &Calendar) -> Result<bool, Error> {
+        for name in &ledger.names {
+            let file = File::open_read(name).map_err(|error| error.of(name.display()))?;
             if file::has(&file.connection, &CORRECTION, &self.id(calendar.month_begin_us(self.month)).0)? {
                 return Ok(true);
             }
@@ -165,13 +165,14 @@ impl Adjustment {
 /// # Errors
 /// If the ledger is shipped, the month has not begun, or the file cannot be written.
 pub fn adjust(path: &Path, adjustment: &Adjustment, who: &str, at_us: i64) -> Result<bool, Error> {
-    ships_to::require_unshipped(path, "tokenmeter ledger adjust …")?;
+    let ledger = LedgerFolder::open(path);
+    ledger.require_unshipped("tokenmeter ledger adjust …")?;
     // If its month was closed, it is in a later one.
-    let calendar = time_zone::calendar(path)?;
-    if adjustment.is_in(path, &calendar)? {
+    let calendar = ledger.calendar()?;
+    if adjustment.is_in(&ledger, &calendar)? {
         return Ok(false);
     }
-    adjustment.enter(&calendar, who, at_us, |amendment| amend(path, amendment))
+    adjustment.enter(&calendar, who, at_us, |amendment| ledger.amend(amendment))
 }
 
 #[cfg(test)]

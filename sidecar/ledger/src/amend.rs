@@ -11,12 +11,12 @@ use rusqlite::types::ValueRef;
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::files;
-use crate::lock::Lock;
+use crate::lock::{self, Lock};
 use crate::quarantine;
 use crate::source::{Correction, Month};
 use crate::table::CORRECTION;
 use crate::txn::{Txn, closed};
-use crate::{Calendar, check, month, overview, time_zone};
+use crate::{Calendar, LedgerFolder, check, month};
 
 /// A manual change of a ledger.
 #[derive(Clone, Copy, Debug)]
@@ -36,25 +36,30 @@ pub struct Amendment<'a> {
     pub corrections: &'a [Correction],
 }
 
-/// Enters an amendment into the month of its corrections, or else into the open one, all of it or nothing; also while
-/// another process writes the ledger. Returns the number of new corrections: one whose id exists changes nothing.
-///
-/// # Errors
-/// If that month cannot be written, or none is open and another process is about to create one.
-pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
-    let calendar = time_zone::calendar(path)?;
-    let Some(month) = own_month(amendment, &calendar) else { return into_open(path, amendment, &calendar) };
-    let past = files::of_month(path, month);
-    if !past.try_exists()? {
-        return into_open(path, amendment, &calendar);
+impl LedgerFolder {
+    /// Enters an amendment into the month of its corrections, or else into the open one, all of it or nothing; also
+    /// while another process writes the ledger. Returns the number of new corrections: one whose id exists changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// If that month cannot be written, or none is open and another process is about to create one.
+    pub fn amend(&self, amendment: &Amendment<'_>) -> Result<u64, Error> {
+        let (path, calendar) = (&*self.path, self.calendar()?);
+        let Some(month) = own_month(amendment, &calendar) else {
+            return into_open(path, amendment, &calendar);
+        };
+        let past = files::of_month(path, month);
+        if !past.try_exists()? {
+            return into_open(path, amendment, &calendar);
+        }
+        let named = |error: Error| error.of(past.display());
+        if let Some(new) = into_past(&past, amendment).map_err(named)? {
+            return Ok(new);
+        }
+        // The month was closed. It may have some of them, from another process that entered the same corrections.
+        let corrections = not_in(&past, amendment.corrections).map_err(named)?;
+        into_open(path, &Amendment { corrections: &corrections, ..*amendment }, &calendar)
     }
-    let named = |error: Error| error.of(past.display());
-    if let Some(new) = into_past(&past, amendment).map_err(named)? {
-        return Ok(new);
-    }
-    // The month was closed. It may have some of them, from another process that entered the same corrections.
-    let corrections = not_in(&past, amendment.corrections).map_err(named)?;
-    into_open(path, &Amendment { corrections: &corrections, ..*amendment }, &calendar)
 }
 
 /// Returns the month that all corrections are of, if it has begun.
@@ -87,7 +92,8 @@ fn not_in(past: &Path, corrections: &[Correction]) -> Result<Vec<Correction>, Er
     Ok(missing)
 }
 
-fn into_open(path: &Path, amendment: &Amendment<'_>, calendar: &Calendar) -> Result<u64, Error> {
+/// Enters an amendment into the open month.
+pub(crate) fn into_open(path: &Path, amendment: &Amendment<'_>, calendar: &Calendar) -> Result<u64, Error> {
     let named = |error: Error| error.of(path.display());
     let now = calendar.month(amendment.at_us);
     let here = files::of_month(path, now);
@@ -114,7 +120,7 @@ fn into_open(path: &Path, amendment: &Amendment<'_>, calendar: &Calendar) -> Res
     .map_err(named)?;
     // After a crash of the writer, closing the file empties its log. Only this fact records that no row is missing.
     let has_all =
-        lock.is_none() && overview::writer(path).is_none() && !check::lacks_log(&file).map_err(named)?;
+        lock.is_none() && lock::writer(path).is_none() && !check::lacks_log(&file).map_err(named)?;
     let whole_us = has_all.then_some(amendment.at_us);
     let new =
         write(&mut file, amendment, whole_us).map_err(named)?.ok_or_else(|| named(closed(file.month)))?;

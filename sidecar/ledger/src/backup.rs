@@ -15,12 +15,12 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
-use crate::lock::Lock;
+use crate::lock::{self, Lock};
 use crate::progress::{OnProgress, Progress};
 use crate::source::Month;
 use crate::table::{self, EXCHANGE};
 use crate::txn::Txn;
-use crate::{check, close, digest, files, month, overview, quarantine, restored, store, verify};
+use crate::{check, close, digest, files, folder, month, quarantine, restored, verify};
 
 /// The number of attempts if a month ends during the copy and its file is renamed.
 const COPY_ATTEMPTS: usize = 5;
@@ -81,7 +81,7 @@ pub fn backup_with(
     }
     let Some(name) = path.file_name() else { return Err(refused("the ledger has no file name")) };
     let target = folder.join(name);
-    if overview::writer(&target).is_none() {
+    if lock::writer(&target).is_none() {
         let names = files::list(path).map_err(named)?;
         refuse_other_ledger(&names, &target).map_err(|error| error.of(folder.display()))?;
     }
@@ -248,7 +248,7 @@ fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64, on_progress: &On
     let to = folder.join(from.file_name().unwrap_or_default());
     let mut copy = MonthCopy { path: to.clone(), month: None, rows: 0, done: Ok(CopyOutcome::Unchanged) };
     copy.done = (|| {
-        let source = store::open(from)?;
+        let source = folder::open(from)?;
         copy.month = Some(source.month);
         copy.rows = rows(&source)?;
         if check::lacks_log(&source)? {

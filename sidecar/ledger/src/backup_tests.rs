@@ -149,18 +149,15 @@ fn copy_without_its_log_is_reported() {
     // With its log it is whole, also after a command wrote that back.
     let crashed = place.copy();
     assert_eq!(differences(&crashed.ledger()), Vec::<String>::new());
-    crate::amend(
-        &crashed.ledger(),
-        &crate::Amendment {
-            what: "looked",
-            who: "ann",
-            detail: "{}",
-            at_us: november_us(),
-            rates: &[],
-            corrections: &[],
-        },
-    )
-    .unwrap();
+    let amendment = crate::Amendment {
+        what: "looked",
+        who: "ann",
+        detail: "{}",
+        at_us: november_us(),
+        rates: &[],
+        corrections: &[],
+    };
+    crate::LedgerFolder::open(&crashed.ledger()).amend(&amendment).unwrap();
     assert_eq!(files::length(&crashed.path("x.db-wal")), 0);
     assert_eq!(differences(&crashed.ledger()), Vec::<String>::new());
     assert!(ledger.shutdown(LONG));
@@ -390,7 +387,7 @@ fn amended_copy_without_its_log_still_lacks_it() {
         rates: &[],
         corrections: &[],
     };
-    crate::amend(&folder.ledger(), &amendment).unwrap();
+    crate::LedgerFolder::open(&folder.ledger()).amend(&amendment).unwrap();
     assert!(differences(&folder.ledger()).contains(&check::LACKS_LOG.to_owned()));
     assert!(ledger.shutdown(LONG));
 }

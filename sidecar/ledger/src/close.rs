@@ -19,7 +19,7 @@ use crate::source::Month;
 use crate::table::Digest;
 use crate::txn::Txn;
 use crate::verify::verify_with;
-use crate::{Calendar, digest, files, month, restored, ships_to, time_zone};
+use crate::{Calendar, LedgerFolder, digest, files, month, restored};
 
 /// Closes a month and signs it off. If the month is closed already, its sign-off is written again, unchanged.
 ///
@@ -43,9 +43,10 @@ pub fn close_with(
 ) -> Result<SignOff, Error> {
     files::is_whole(path)?;
     let name = month::name(wanted);
-    ships_to::require_unshipped(path, &format!("tokenmeter ledger close {name}"))?;
+    let ledger = LedgerFolder::open(path);
+    ledger.require_unshipped(&format!("tokenmeter ledger close {name}"))?;
     let refused = |why: String| Error::new(Fault::Other, format!("{name} cannot be closed: {why}"));
-    let calendar = time_zone::calendar(path)?;
+    let calendar = ledger.calendar()?;
     if wanted >= calendar.month(now_us) {
         let over = utc(calendar.month_begin_us(wanted + 1));
         return Err(refused(format!(

@@ -12,8 +12,8 @@ use crate::running::Ledger;
 use crate::source::{Correction, DAY_US, Month, Range, Source, Used};
 use crate::testing::{NOON_US, Place, rate, row};
 use crate::{
-    Amendment, DailyTotal, Difference, EnergyRow, Plan, Row, Store, Sums, TotalKey, amend, files, month,
-    start, verify,
+    Amendment, DailyTotal, Difference, EnergyRow, LedgerFolder, Plan, Row, Store, Sums, TotalKey, files,
+    month, start, verify,
 };
 
 const LONG: Duration = Duration::from_secs(30);
@@ -259,8 +259,8 @@ fn late_correction_is_billed_in_open_month() {
         rates: &[&new],
         corrections: &[correction],
     };
-    assert_eq!(amend(&place.ledger(), &amendment).unwrap(), 1);
-    assert_eq!(amend(&place.ledger(), &amendment).unwrap(), 0, "once");
+    assert_eq!(LedgerFolder::open(&place.ledger()).amend(&amendment).unwrap(), 1);
+    assert_eq!(LedgerFolder::open(&place.ledger()).amend(&amendment).unwrap(), 0, "once");
     assert_eq!(billed(&place)[1], ("2026-11".to_owned(), 0, -5));
     well(&place);
 }
@@ -559,11 +559,11 @@ fn nothing_is_billed_in_a_future_month() {
         corrections: &[],
     };
     let lock = crate::lock::Lock::take(&place.ledger()).unwrap();
-    let error = amend(&place.ledger(), &act).unwrap_err();
+    let error = LedgerFolder::open(&place.ledger()).amend(&act).unwrap_err();
     assert!(error.message.contains("the clock was or is wrong"), "{error}");
     drop(lock);
     for acts in 1..=2 {
-        amend(&place.ledger(), &act).unwrap();
+        LedgerFolder::open(&place.ledger()).amend(&act).unwrap();
         let file = crate::file::File::open_read(&place.path("x-2026-11.db")).unwrap();
         let sql = "SELECT count(*) FROM act WHERE what = 'noted'";
         assert_eq!(file.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap(), acts);

@@ -86,6 +86,20 @@ impl Lock {
     }
 }
 
+/// Returns the process that holds the lock of a ledger. To find out, this takes the lock for an instant; a writer that starts in
+/// that instant tries again.
+pub(crate) fn writer(path: &Path) -> Option<String> {
+    let mut lock = File::open(files::beside(path, ".lock")).ok()?;
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            lock.read_to_string(&mut holder).ok()?;
+            Some(holder.trim().to_owned())
+        }
+        _ => None,
+    }
+}
+
 /// Returns the process of this host that writes the ledger at `path`.
 ///
 /// `None` if no process holds the lock, or if the holder is this process, or is not visible here as a process of this

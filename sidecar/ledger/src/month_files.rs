@@ -18,7 +18,7 @@ use crate::ships_to::SHIPS_TO;
 use crate::source::{DAY_US, Gap, Month};
 use crate::status::StatusUpdate;
 use crate::txn::{Txn, set_clean};
-use crate::{Calendar, check, files, month, quarantine, restored, time_zone};
+use crate::{Calendar, check, files, folder, month, quarantine, restored, time_zone};
 
 /// The time for which the file of a past month stays open after its last row.
 const IDLE_TIME: Duration = Duration::from_secs(30);
@@ -128,7 +128,7 @@ impl MonthFiles {
     fn open_ledger(&mut self, now_us: i64) -> Result<(), Error> {
         if self.continuity.is_first() {
             self.recover_past_months(now_us);
-            time_zone::read_again(&mut self.calendar, &self.path, now_us)?;
+            folder::read_again(&mut self.calendar, &self.path, now_us)?;
         }
         let mut left = None;
         let path = self.path.clone();

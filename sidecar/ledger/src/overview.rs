@@ -2,8 +2,6 @@
 //!
 //! Law: reading the state changes nothing.
 
-use std::fs::{File as Plain, TryLockError};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::check;
@@ -12,7 +10,7 @@ use crate::file::{self, File};
 use crate::files;
 use crate::source::Month;
 use crate::table::{CORRECTION, EXCHANGE, GAP};
-use crate::{Calendar, time_zone};
+use crate::{Calendar, LedgerFolder, lock};
 
 /// The state of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +88,8 @@ pub fn overview(path: &Path) -> Result<Overview, Error> {
             path,
         })
         .collect();
-    Ok(Overview { writer: writer(path), calendar: time_zone::calendar(path).ok(), files, quarantined })
+    let calendar = LedgerFolder::open(path).calendar().ok();
+    Ok(Overview { writer: lock::writer(path), calendar, files, quarantined })
 }
 
 fn facts(path: &Path) -> Result<Facts, Error> {
@@ -113,20 +112,6 @@ fn facts(path: &Path) -> Result<Facts, Error> {
         closed,
         lacks_log: check::lacks_log(&file)?,
     })
-}
-
-/// Returns the process that holds the lock. To find out, this takes the lock for an instant; a writer that starts in
-/// that instant tries again.
-pub(crate) fn writer(path: &Path) -> Option<String> {
-    let mut lock = Plain::open(files::beside(path, ".lock")).ok()?;
-    match lock.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            lock.read_to_string(&mut holder).ok()?;
-            Some(holder.trim().to_owned())
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rusqlite::types::ValueRef;
 
-use crate::amend::{Amendment, amend};
+use crate::amend::{self, Amendment};
 use crate::close::read_only;
 use crate::error::Error;
 use crate::file::{self, File};
@@ -134,7 +134,7 @@ fn of_file(
             rates: &[],
             corrections: &[],
         };
-        amend(path, &act)?;
+        amend::into_open(path, &act, calendar)?;
         tracing::info!(
             month = month::name(month),
             "the rows of this month were deleted; its daily totals stay"

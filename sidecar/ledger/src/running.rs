@@ -16,9 +16,8 @@ use crate::queue::{End, Item};
 use crate::row::bounded;
 use crate::source::DeviceTotal;
 use crate::status::Status;
-use crate::time_zone;
 use crate::writer::{Shared, Writer};
-use crate::{Calendar, Row, Zone};
+use crate::{Calendar, LedgerFolder, Row, Zone};
 
 /// A clock: microseconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -64,7 +63,8 @@ impl Plan {
     /// Returns the calendar of the ledger if it is started now. Rows get their days by it until the writer has opened
     /// the ledger.
     pub fn calendar(&self) -> Calendar {
-        time_zone::planned(&self.path, self.time_zone.as_ref(), (self.clock)()).unwrap_or_else(|error| {
+        let planned = LedgerFolder::open(&self.path).planned(self.time_zone.as_ref(), (self.clock)());
+        planned.unwrap_or_else(|error| {
             let zone = self.time_zone.clone().unwrap_or_default();
             tracing::warn!(reason = %error, "the ledger's time zones cannot be read yet: its days are those of {zone}");
             Calendar::of(zone)

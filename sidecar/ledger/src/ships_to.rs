@@ -4,38 +4,27 @@ use std::path::Path;
 
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
-use crate::files;
 
 /// The name of the fact that holds the central store; NULL: none.
 pub(crate) const SHIPS_TO: &str = "ships_to";
 
-/// Returns the central store to which the last proxy that wrote the ledger shipped its rows, without a password; `None`
-/// if it shipped none.
-///
-/// # Errors
-/// If the newest file of the ledger cannot be read.
-pub fn ships_to(path: &Path) -> Result<Option<String>, Error> {
-    let Some(newest) = files::list(path)?.pop() else { return Ok(None) };
-    let named = |error: Error| error.of(newest.display());
-    file::text(&File::open_read(&newest).map_err(named)?.connection, SHIPS_TO).map_err(named)
+/// Returns the central store to which the last proxy that wrote a file shipped its rows, without a password.
+pub(crate) fn of(file: &File, path: &Path) -> Result<Option<String>, Error> {
+    file::text(&file.connection, SHIPS_TO).map_err(|error| error.of(path.display()))
 }
 
-/// Refuses an action on a ledger that is shipped. `command` is the command without its ledger.
-///
-/// # Errors
-/// If the ledger is shipped, with the command to run; or as [`ships_to`].
-pub fn require_unshipped(path: &Path, command: &str) -> Result<(), Error> {
-    let Some(store) = ships_to(path)? else { return Ok(()) };
-    Err(Error::new(
+/// Returns the error of an action on a ledger that is shipped to a store. `command` is the command without its ledger.
+pub(crate) fn shipped(ledger: &Path, store: &str, command: &str) -> Error {
+    Error::new(
         Fault::Other,
         format!(
             "{} is shipped to {store}, where months are closed and charges corrected for all ledgers: run \
              `{command} --ledger {}`, where OWNER is the role that owns the store's schema. If it is no longer shipped, \
              start its proxy once without `ledger_ship`",
-            path.display(),
-            by_owner(&store)
+            ledger.display(),
+            by_owner(store)
         ),
-    ))
+    )
 }
 
 /// Returns the URL of a store with the word OWNER in place of its role, which may only ship.

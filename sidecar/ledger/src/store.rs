@@ -6,7 +6,6 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,10 +26,7 @@ use crate::source::{
 };
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values;
-use crate::{Calendar, Class, DailyTotal, Row, check, digest, month, overview, time_zone};
-
-/// The number of attempts to open files that are renamed meanwhile.
-const OPEN_ATTEMPTS: usize = 5;
+use crate::{Calendar, Class, DailyTotal, Row, check, digest, folder, lock, month};
 
 /// All files of a ledger. A file that a proxy writes is read in the state that it had when it was opened.
 #[derive(Debug)]
@@ -58,8 +54,8 @@ impl Store {
     /// one file is there under two names.
     pub fn open_read(path: &Path) -> Result<Self, Error> {
         let (mut files, mut unread, mut once) = (Vec::new(), Vec::new(), SeenFiles::default());
-        let found = open_each(path)?;
-        let calendar = time_zone::of_files(path, &found)?;
+        let found = folder::open_each(path)?;
+        let calendar = folder::zones(path, &found)?;
         for (name, opened) in found {
             if let Ok(file) = &opened {
                 once.see(file)?;
@@ -84,9 +80,9 @@ impl Store {
     /// # Errors
     /// If there is no such ledger.
     pub fn open_each(path: &Path) -> Result<Vec<Result<Self, Error>>, Error> {
-        let found = open_each(path)?;
+        let found = folder::open_each(path)?;
         // The calendar of the whole ledger: its zones come from all files that can be read.
-        let calendar = time_zone::of_files(path, &found)?;
+        let calendar = folder::zones(path, &found)?;
         let alone =
             |file| Self { path: None, files: vec![file], unread: Vec::new(), calendar: calendar.clone() };
         Ok(found.into_iter().map(|(_, opened)| opened.map(alone)).collect())
@@ -194,51 +190,8 @@ impl Store {
     }
 }
 
-fn list(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    files::is_whole(path).map_err(|error| named(path, error))?;
-    let names = files::list(path).map_err(|error| named(path, error))?;
-    if names.is_empty() {
-        let none = io::Error::new(io::ErrorKind::NotFound, "there is no ledger here: check the path");
-        return Err(named(path, none));
-    }
-    Ok(names)
-}
-
 fn named(path: &Path, error: impl Into<Error>) -> Error {
     error.into().of(path.display())
-}
-
-/// A file's path, and the file or the error in opening it.
-pub(crate) type Found = (PathBuf, Result<File, Error>);
-
-pub(crate) fn open_each(path: &Path) -> Result<Vec<Found>, Error> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let names = list(path)?;
-        let opened = names.iter().map(|name| open(name)).collect::<Vec<_>>();
-        // The file of a month that ends is renamed.
-        if tries < OPEN_ATTEMPTS && list(path)? != names {
-            continue;
-        }
-        return Ok(names.into_iter().zip(opened).collect());
-    }
-}
-
-/// Opens a file for reading in one state, whatever is entered meanwhile.
-pub(crate) fn open(path: &Path) -> Result<File, Error> {
-    let opened = File::open_read(path).and_then(|file| {
-        let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-        if mode == "wal" {
-            // Another process may write it. A report reads corrections, rows and daily totals one after the other and
-            // compares them, so all have to be of one snapshot. In a file without a log the transaction would lock the
-            // writer out, so there it is not begun.
-            file.connection.execute_batch("BEGIN")?;
-            file::number(&file.connection, "month")?;
-        }
-        Ok(file)
-    });
-    opened.map_err(|error| error.of(path.display()))
 }
 
 /// Returns the error with the remedy for a month that is needed and cannot be read.
@@ -481,7 +434,7 @@ impl Source for Store {
             }
         }
         // With a running writer, a file whose month ends has no log for a moment.
-        if !found.is_empty() && overview::writer(path).is_some() {
+        if !found.is_empty() && lock::writer(path).is_some() {
             found.clear();
         }
         Ok(found)

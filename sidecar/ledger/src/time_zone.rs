@@ -10,58 +10,23 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::error::{Error, Fault};
-use crate::file;
-use crate::files;
+use crate::file::{self, File};
 use crate::source::Month;
-use crate::store::{self, Found};
 use crate::txn::Txn;
 use crate::{Calendar, Zone};
 
 /// The fact that holds the calendar; absent or NULL: UTC.
 const TIME_ZONE: &str = "time_zone";
 
-/// Returns the calendar of a ledger; UTC if the ledger does not exist yet.
-///
-/// # Errors
-/// If it has files and none can be read, or a zone that this version does not know.
-pub fn calendar(path: &Path) -> Result<Calendar, Error> {
-    Ok(known(path)?.map_or_else(Calendar::default, |(calendar, _)| calendar))
-}
-
-/// Returns the calendar of a ledger whose setting is `zone`. A new ledger has the zone from now on; one that has
-/// another zone now has it from the next month on. `None`: the ledger keeps its zones.
-pub(crate) fn planned(path: &Path, zone: Option<&Zone>, now_us: i64) -> Result<Calendar, Error> {
-    let known = known(path)?;
-    let Some(zone) = zone else { return Ok(known.map(|(calendar, _)| calendar).unwrap_or_default()) };
-    let Some((calendar, newest)) = known else { return Ok(Calendar::of(zone.clone())) };
-    let current = calendar.month(now_us).max(newest);
-    Ok(calendar.changed(zone.clone(), current))
-}
-
-/// Returns the calendar of a ledger, and the newest month that has a file; `None` without files.
-fn known(path: &Path) -> Result<Option<(Calendar, Month)>, Error> {
-    if files::list(path).is_ok_and(|names| names.is_empty()) || !files::directory(path).exists() {
-        return Ok(None);
-    }
-    let found = store::open_each(path)?;
-    let newest = found.iter().filter_map(|(_, opened)| Some(opened.as_ref().ok()?.month)).max();
-    match (newest, of_files(path, &found)?, found.into_iter().find_map(|(_, opened)| opened.err())) {
-        (Some(newest), calendar, _) => Ok(Some((calendar, newest))),
-        (None, _, Some(error)) => Err(error),
-        (None, _, None) => Ok(None),
-    }
-}
-
-/// Returns the calendar of a ledger from those of its files that can be read.
-pub(crate) fn of_files(path: &Path, found: &[Found]) -> Result<Calendar, Error> {
+/// Returns the calendar of a ledger from those of its files that can be read. `open`: the path of the open file.
+pub(crate) fn of_files<'f>(open: &Path, files: impl Iterator<Item = &'f File>) -> Result<Calendar, Error> {
     let mut zones: BTreeMap<Option<Month>, Zone> = BTreeMap::new();
-    for (name, opened) in found {
-        let Ok(file) = opened else { continue };
+    for file in files {
         let Ok(text) = text(&file.connection) else { continue };
-        let calendar = read(text).map_err(|error| error.of(name.display()))?;
+        let calendar = read(text).map_err(|error| error.of(file.path.display()))?;
         let begun = calendar
             .zones()
-            .filter(|(first, _)| name == path || first.is_none_or(|first| first <= file.month));
+            .filter(|(first, _)| file.path == open || first.is_none_or(|first| first <= file.month));
         zones.extend(begun.map(|(first, zone)| (first, zone.clone())));
     }
     Ok(Calendar::with_zones(zones))
@@ -112,19 +77,6 @@ pub(crate) fn record(txn: &mut Txn<'_>, calendar: &Calendar, who: &str, now_us: 
         who,
         &serde_json::json!({ "calendar": calendar.to_string() }).to_string(),
     )?;
-    Ok(())
-}
-
-/// Reads the calendar of a ledger again before its first file is opened: another process may have written the ledger
-/// meanwhile, or a file can be read now that could not be when this process began.
-pub(crate) fn read_again(calendar: &mut Calendar, path: &Path, now_us: i64) -> Result<(), Error> {
-    match planned(path, Some(calendar.last_zone()), now_us) {
-        Ok(planned) => *calendar = planned,
-        // A zone of a newer version.
-        Err(error) if error.fault == Fault::Other => return Err(error),
-        // The damaged file is quarantined when it is opened.
-        Err(_) => {}
-    }
     Ok(())
 }
 

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::calendar;
 use crate::adjust::Adjustment;
 use crate::corrections::{ChargeChange, id_of};
 use crate::export::{Cursor, ExportReader, ShipBatch};
 use crate::source::{Correction, Month, Range, Source, Used};
 use crate::testing::{Place, rate, row};
 use crate::{
-    Amendment, DailyTotal, EnergyRow, Ledger, Plan, Row, Store, Zone, adjust, amend, close, files, month,
-    overview, period, start, verify,
+    Amendment, DailyTotal, EnergyRow, Ledger, LedgerFolder, Plan, Row, Store, Zone, adjust, close, files,
+    month, overview, period, start, verify,
 };
 
 const LONG: Duration = Duration::from_secs(30);
@@ -106,7 +105,7 @@ fn new_ledger_has_the_days_of_its_zone() {
     let totals =
         written(&[("2026-10", "2026-10-30", 1), ("2026-10", "2026-10-31", 3), ("2026-11", "2026-11-01", 1)]);
     assert_eq!(billed(&place, &Range::ALL), totals);
-    let zone = calendar(&place.ledger()).unwrap();
+    let zone = LedgerFolder::open(&place.ledger()).calendar().unwrap();
     assert_eq!(zone.to_string(), "Europe/Berlin");
     assert_eq!(billed(&place, &Range::of_month(&zone, NOVEMBER)), totals[2..]);
     assert_eq!(billed(&place, &Range::of_month(&zone, OCTOBER)), totals[..2]);
@@ -149,7 +148,7 @@ fn change_begins_with_the_next_month() {
         ("2026-12", "2026-12-01", 1),
     ]);
     assert_eq!(billed(&place, &Range::ALL), totals);
-    let zones = calendar(&place.ledger()).unwrap();
+    let zones = LedgerFolder::open(&place.ledger()).calendar().unwrap();
     assert_eq!(billed(&place, &Range::of_month(&zones, NOVEMBER)), totals[3..6]);
     let audit = "SELECT detail FROM audit WHERE what = 'time_zone'";
     assert_eq!(view(&place, OCTOBER, audit), [r#"{"calendar":"UTC, from 2026-11 on Europe/Berlin"}"#]);
@@ -183,7 +182,7 @@ fn change_can_be_taken_back_until_it_begins() {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(ledger.shutdown(LONG));
-        assert_eq!(calendar(&place.ledger()).unwrap().to_string(), expected, "{now}");
+        assert_eq!(LedgerFolder::open(&place.ledger()).calendar().unwrap().to_string(), expected, "{now}");
     }
 }
 
@@ -203,7 +202,7 @@ fn ledger_keeps_its_zone() {
     enter(&ledger, &["2026-10-11T22:30"]);
     assert!(ledger.shutdown(LONG));
     assert_eq!(
-        calendar(&place.ledger()).unwrap().to_string(),
+        LedgerFolder::open(&place.ledger()).calendar().unwrap().to_string(),
         "Europe/Berlin, from 2026-11 on UTC",
         "the file of September has it"
     );
@@ -222,7 +221,10 @@ fn corrections_and_adjustments_are_of_the_months_of_the_zone() {
     let price::Charge::Priced { rate, .. } = rate(0) else { panic!("it has a price") };
     for row in &rows {
         let row = Row {
-            day: crate::row::other_day(calendar(&place.ledger()).unwrap().day(row.ended_us), row.ended_us),
+            day: crate::row::other_day(
+                LedgerFolder::open(&place.ledger()).calendar().unwrap().day(row.ended_us),
+                row.ended_us,
+            ),
             ..row.clone()
         };
         let change = ChargeChange { billed: 0, rate: Some(rate.id), first_price: false, delta_pico: 5 };
@@ -242,7 +244,7 @@ fn corrections_and_adjustments_are_of_the_months_of_the_zone() {
             rates: &[&rate],
             corrections: &[made],
         };
-        assert_eq!(amend(&place.ledger(), &amendment).unwrap(), 1);
+        assert_eq!(LedgerFolder::open(&place.ledger()).amend(&amendment).unwrap(), 1);
     }
     for month in [OCTOBER, NOVEMBER] {
         let credit = Adjustment::new("acme", -5, price::Currency::USD, month, "outage").unwrap();

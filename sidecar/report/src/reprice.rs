@@ -12,7 +12,7 @@ use std::sync::Arc;
 use ledger::PlannedCorrections;
 use ledger::corrections::{ChargeChange, id_of};
 use ledger::source::{Correction, Month, Range, Source, SourceError};
-use ledger::{Amendment, amend};
+use ledger::{Amendment, LedgerFolder};
 use ledger::{Class, Row, Store, month};
 use price::{Book, Charge, Currency, Rate, Unpriced};
 use text::Glob;
@@ -109,8 +109,9 @@ pub fn rehearse(source: &dyn Source, request: &Reprice<'_>) -> Result<Outcome, S
 /// # Errors
 /// As [`rehearse`], or if one of these months cannot be written.
 pub fn reprice(path: &Path, request: &Reprice<'_>) -> Result<Outcome, SourceError> {
-    ledger::require_unshipped(path, "tokenmeter ledger reprice …")?;
-    reprice_by(Store::open_read(path)?, request, &mut |amendment| Ok(amend(path, amendment)?))
+    let ledger = LedgerFolder::open(path);
+    ledger.require_unshipped("tokenmeter ledger reprice …")?;
+    reprice_by(Store::open_read(path)?, request, &mut |amendment| Ok(ledger.amend(amendment)?))
 }
 
 /// Enters the differences into a store by a function that enters amendments, as [`reprice`].

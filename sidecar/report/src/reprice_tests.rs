@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ledger::source::{Correction, DAY_US, Range, Source};
 use ledger::testing::{Contents, NOON_US, Place, row, write_month};
-use ledger::{Adjustment, Amendment, Class, DailyTotal, Row, Store, adjust, amend, month};
+use ledger::{Adjustment, Amendment, Class, DailyTotal, LedgerFolder, Row, Store, adjust, month};
 use price::{Book, Charge, Currency, Unpriced};
 use text::Glob;
 
@@ -216,7 +216,7 @@ fn concurrent_repricing_corrects_once() {
             rates: &rates,
             corrections: &corrections,
         };
-        amend(&place.ledger(), &amendment).unwrap()
+        LedgerFolder::open(&place.ledger()).amend(&amendment).unwrap()
     };
     let months: BTreeSet<_> = made.iter().map(|made| month::of(made.ended_us)).collect();
     assert!(months.len() > 1);

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Args;
 use ledger::Store;
 use ledger::period::Time;
-use ledger::{Amendment, Progress, Range, Source, SourceError};
+use ledger::{Amendment, LedgerFolder, Progress, Range, Source, SourceError};
 use origin::Diagnostic;
 use price::Book;
 use report::{Change, Outcome, Reprice};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
         let calendar = store.0.calendar();
         (Some(store), calendar)
     } else {
-        let calendar = ledger::calendar(Path::new(&ledger));
+        let calendar = LedgerFolder::open(Path::new(&ledger)).calendar();
         (None, calendar.map_err(|error| RepriceError::Ledger(error.into()))?)
     };
     let who = operator::name(args.who.as_deref(), &ThisMachine);
@@ -116,9 +116,10 @@ fn reprice_files(ledger: &Path, request: &Reprice<'_>, is_dry: bool) -> Result<O
     if is_dry {
         return report::rehearse(&Watched(Box::new(Store::open_read(ledger)?)), request);
     }
-    ledger::require_unshipped(ledger, "tokenmeter ledger reprice …")?;
+    let folder = LedgerFolder::open(ledger);
+    folder.require_unshipped("tokenmeter ledger reprice …")?;
     let source = Watched(Box::new(Store::open_read(ledger)?));
-    reprice_by(source, request, |amendment| Ok(ledger::amend(ledger, amendment)?))
+    reprice_by(source, request, |amendment| Ok(folder.amend(amendment)?))
 }
 
 /// Opens a central store to read, and to write unless the run is dry.
