@@ -51,6 +51,7 @@ mod planned_corrections;
 mod progress;
 mod quarantine;
 mod queue;
+mod redirects;
 mod restored;
 mod retain;
 pub mod row;

@@ -14,6 +14,7 @@ use crate::continuity::{Continuity, UncleanEnd};
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
+use crate::redirects::{Redirect, Redirects};
 use crate::ships_to::SHIPS_TO;
 use crate::source::{DAY_US, Gap, Month};
 use crate::status::StatusUpdate;
@@ -22,11 +23,6 @@ use crate::{Calendar, check, files, folder, month, quarantine, restored, time_zo
 
 /// The time for which the file of a past month stays open after its last row.
 const IDLE_TIME: Duration = Duration::from_secs(30);
-
-/// The longest wait for a past month that cannot be written, and the time for which its rows then go to the open month:
-/// one file must not delay the rows of all others.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-const REDIRECT_TIME: Duration = Duration::from_secs(60);
 
 /// The interval of attempts to rename the file of a month that is over while other processes read it.
 const MOVE_INTERVAL: Duration = Duration::from_secs(10);
@@ -64,11 +60,7 @@ pub(crate) struct MonthFiles {
     open_path: PathBuf,
     /// True after an I/O error: pages of the log that were acknowledged to SQLite may not be on the disk.
     io_failed: bool,
-    /// Months whose rows go to the open one: closed ones, with `None`, and those that could not be written for too
-    /// long, with the time.
-    redirected: HashMap<Month, Option<Instant>>,
-    /// Months that could not be written at the last attempt, with the time of the first failure.
-    unwritable_since: HashMap<Month, Instant>,
+    redirects: Redirects,
     continuity: Continuity,
     tried_to_move: Option<Instant>,
     /// The time from which other processes had the open file open although its month is over.
@@ -244,19 +236,12 @@ impl MonthFiles {
 
     /// Returns the month whose file takes the items of a month: that month, or the open one if it is redirected.
     pub(crate) fn target(&mut self, month: Month) -> Month {
-        match self.redirected.get(&month) {
-            None => month,
-            Some(Some(since)) if since.elapsed() > REDIRECT_TIME => {
-                self.redirected.remove(&month);
-                month
-            }
-            Some(_) => self.open.unwrap_or(month),
-        }
+        if self.redirects.has(month) { self.open.unwrap_or(month) } else { month }
     }
 
-    /// Redirects the items of a month to the open one: for `REDIRECT_TIME`, or for ever if the month is closed.
-    pub(crate) fn redirect(&mut self, month: Month, closed: bool) {
-        self.redirected.insert(month, (!closed).then(Instant::now));
+    /// Redirects the items of a month to the open one.
+    pub(crate) fn redirect(&mut self, month: Month, why: Redirect) {
+        self.redirects.add(month, why);
         self.files.remove(&month);
     }
 
@@ -317,12 +302,12 @@ impl MonthFiles {
     /// Returns true if the writer should wait for a month that cannot be written.
     pub(crate) fn waits(&mut self, month: Month) -> bool {
         self.files.remove(&month);
-        self.unwritable_since.entry(month).or_insert_with(Instant::now).elapsed() < WAIT_MAX
+        self.redirects.waits(month)
     }
 
     /// Notes that a month was written.
     pub(crate) fn written(&mut self, month: Month) {
-        self.unwritable_since.remove(&month);
+        self.redirects.written(month);
     }
 
     /// Opens the file of a past month for reading.
@@ -535,7 +520,7 @@ impl MonthFiles {
                 month = month::name(month), reason = %error,
                 "a closed month of the ledger is damaged: put its file back from a copy"
             );
-            self.redirect(month, true);
+            self.redirect(month, Redirect::Closed);
             return Ok(());
         }
         self.replace(&files::of_month(&self.path, month), month, error, now_us)

@@ -16,6 +16,7 @@ use crate::audit_event::AuditEvent;
 use crate::error::{Error, Fault};
 use crate::month_files::{MonthFiles, gone};
 use crate::queue::{Batch, End, Item, Queue};
+use crate::redirects::Redirect;
 use crate::retain::{self, Next};
 use crate::running::MayForget;
 use crate::source::{DeviceTotal, Month};
@@ -333,7 +334,7 @@ impl Writer {
                     done.insert(month);
                 }
                 Ok(false) if month != open => {
-                    self.month_files.redirect(month, true);
+                    self.month_files.redirect(month, Redirect::Closed);
                     redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 }
                 Ok(false) => return Err(crate::txn::closed(month)),
@@ -348,7 +349,7 @@ impl Writer {
                         "a past month of the ledger cannot be written; its rows go to the open month"
                     );
                     self.shared.status().fault(error.fault);
-                    self.month_files.redirect(month, false);
+                    self.month_files.redirect(month, Redirect::Unwritable);
                     redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 }
                 Err(error) => return Err(error),
