@@ -89,6 +89,7 @@ impl MonthFiles {
     /// Opens or creates what the writer needs: the lock, and a file for the current month.
     pub(crate) fn ready(&mut self, now_us: i64) -> Result<(), Error> {
         if !self.lock.as_ref().is_some_and(Lock::holds) {
+            // Without the lock another process may write these files, so none of them stays open.
             self.release();
             self.lock = None;
             let directory = files::directory(&self.path);
@@ -111,12 +112,14 @@ impl MonthFiles {
         match self.open_ledger(now_us) {
             Err(error) if error.fault == Fault::Corrupt => {
                 self.quarantine_open(&error, now_us)?;
+                // Once in a step: a new file that is damaged, too, is a fault of the disk, which needs a pause.
                 self.open_ledger(now_us)
             }
             other => other,
         }
     }
 
+    /// Opens the file of the open month, or creates it, and records in it that this process writes it.
     fn open_ledger(&mut self, now_us: i64) -> Result<(), Error> {
         if self.continuity.is_first() {
             self.recover_past_months(now_us);
@@ -137,6 +140,7 @@ impl MonthFiles {
                 // Its first rows came while the file of the month before could not be renamed.
                 self.open_path.clone_from(&early);
                 let (file, disorder) = self.open_checked(&early)?;
+                // Renamed only if no other process has it open: SQLite finds the log by the name of the file.
                 if file.settle()? {
                     file.rest()?;
                     files::rename(&early, &path)?;
@@ -161,6 +165,7 @@ impl MonthFiles {
         if files::length(path) == 0 {
             return Err(Error::corrupt("it is empty"));
         }
+        // Before the file is opened, which may write a log.
         let has_log = check::has_log(path);
         let file = File::open(path)?;
         let in_order = file::number(&file.connection, "clean")? == Some(1);
@@ -192,6 +197,7 @@ impl MonthFiles {
         if self.continuity.is_first() {
             txn.audit(now_us, "opened", &who, "{}")?;
         }
+        // In the transaction of the gap: after a crash the file has the mark or the gap.
         restored::unmark(&txn)?;
         time_zone::record(&mut txn, &self.calendar, &who, now_us)?;
         let ships_to = ships_to.as_ref().map_or(ValueRef::Null, |store| ValueRef::Text(store.as_bytes()));
@@ -301,6 +307,7 @@ impl MonthFiles {
 
     /// Returns true if the writer should wait for a month that cannot be written.
     pub(crate) fn waits(&mut self, month: Month) -> bool {
+        // The next attempt opens it again: nothing in it is trusted after a fault.
         self.files.remove(&month);
         self.redirects.waits(month)
     }
@@ -323,12 +330,14 @@ impl MonthFiles {
             .filter(|(month, held)| Some(**month) != self.open && held.used.elapsed() > IDLE_TIME)
             .map(|(month, _)| *month)
             .collect();
+        // A file that is at rest has no log, so that it can be copied and read by itself.
         for month in idle {
             let rested = self.files.remove(&month).map(|held| held.file.rest());
             if let Some(Err(error)) = rested {
                 self.past_month_failed(month, &error, now_us);
             }
         }
+        // Before the heartbeat, which would succeed in a file that has no name any more.
         if self.open.is_some_and(|open| !self.is_there(open)) {
             return Err(gone(&self.open_path));
         }
@@ -389,6 +398,7 @@ impl MonthFiles {
             return Ok(());
         }
         self.tried_to_move = Some(Instant::now());
+        // Until the file is settled, each return leaves the month open, and its file takes rows meanwhile.
         let Some(open) = self.open else { return Ok(()) };
         let to = files::of_month(&self.path, open);
         let from = self.open_path.clone();
@@ -404,6 +414,7 @@ impl MonthFiles {
             return Ok(());
         }
         let now = self.calendar.month(now_us);
+        // The clock was set back, or was ahead when the month was begun.
         if now < open && self.is_closed_or_unreadable(now)? {
             self.stay(
                 Fault::Other,
@@ -442,6 +453,7 @@ impl MonthFiles {
             held.file.rest()?;
         }
         self.open = None;
+        // Before the rename: if that fails, the next file is no replacement of this one, which was closed in order.
         self.continuity.forget_file();
         if from != to {
             files::rename(&from, &to)?;
@@ -458,6 +470,7 @@ impl MonthFiles {
 
     /// Closes all files in order, so that the next writer enters no gap.
     pub(crate) fn end(&mut self, now_us: i64) -> Result<(), Error> {
+        // A past month that fails is only reported, because the open one still has to be closed in order.
         let past: Vec<Month> = self.files.keys().copied().filter(|month| Some(*month) != self.open).collect();
         for month in past {
             let Some(mut held) = self.files.remove(&month) else { continue };
@@ -487,6 +500,7 @@ impl MonthFiles {
         self.release();
     }
 
+    /// Closes all files with their logs, as after a kill.
     fn release(&mut self) {
         self.files.clear();
         self.open = None;
@@ -495,6 +509,7 @@ impl MonthFiles {
     /// Quarantines the damaged open file with its log, and creates a new one.
     pub(crate) fn quarantine_open(&mut self, error: &Error, now_us: i64) -> Result<(), Error> {
         let open = self.open;
+        // Before the rename: an open connection would write into the quarantined file.
         self.release();
         let path = std::mem::replace(&mut self.open_path, self.path.clone());
         let named = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));

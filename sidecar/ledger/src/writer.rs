@@ -114,6 +114,7 @@ impl Writer {
         let mut pause = RETRY_PAUSE.0;
         let mut retain_at = Instant::now();
         loop {
+            // Read before the queue: every item that was put before the end was requested is still taken.
             let end = self.shared.queue.requested_end();
             #[cfg(test)]
             if end == Some(End::Now) {
@@ -122,6 +123,7 @@ impl Writer {
                 return;
             }
             if pending.is_none() {
+                // Without an open file the next step tries to open one, also if no row comes.
                 let mut wait =
                     if self.month_files.open_month().is_some() { HEARTBEAT_INTERVAL } else { Duration::ZERO };
                 if self.keep_days > 0 {
@@ -147,6 +149,7 @@ impl Writer {
                     self.give_up(pending);
                     return;
                 }
+                // `pending` stays, and the queue holds what comes meanwhile.
                 Err(_) => {
                     self.shared.queue.pause(pause);
                     pause = (pause * 2).min(RETRY_PAUSE.1);
@@ -183,6 +186,7 @@ impl Writer {
         let began = Instant::now();
         self.yield_policy = YieldPolicy::new(self.shared.queue.waiting().lag);
         self.enter(taken, now_us)?;
+        // Every month of the batch is on the disk. Only now it may be dropped from memory.
         *pending = None;
         self.shared.queue.done();
         let mut status = self.shared.status();
@@ -217,6 +221,7 @@ impl Writer {
                 Err(error) if error.of_row => {}
                 Err(error) => return Err(error),
             }
+            // For all further attempts: the batch as a whole would fail again.
             pending.one_by_one = true;
             pending.batch.items.make_contiguous().sort_by_key(Item::rank);
         }
@@ -230,6 +235,7 @@ impl Writer {
             let one = Batch { items: [item.clone()].into(), ..Batch::default() };
             // The number of remaining items makes the token of this one, the same at each attempt.
             let token = item_token(&pending.token, 0xff, pending.batch.items.len());
+            // A copy of `done`: its months have this item, and another month is not done after one of its items.
             match self.enter_whole(&one, &token, &mut pending.done.clone(), now_us) {
                 Ok(rows) => self.acknowledge(rows),
                 Err(error) if error.of_row => {
@@ -318,6 +324,7 @@ impl Writer {
                 continue;
             }
             let entered = match self.enter_part(month, &part, &rates, token, now_us) {
+                // Only this file is quarantined: the open month is sound.
                 Err(error) if month != open && error.fault == Fault::Corrupt => {
                     self.month_files.quarantine_past(month, &error, now_us)?;
                     if self.month_files.target(month) == month {
@@ -338,6 +345,7 @@ impl Writer {
                     redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 }
                 Ok(false) => return Err(crate::txn::closed(month)),
+                // The open month could not take such a row either, and a full disk has no room for it there.
                 Err(error) if month != open && !error.of_row && error.fault != Fault::Full => {
                     let error = error.of(month::name(month)).elsewhere();
                     // At the end there is no later attempt: billed in the open month is better than lost.
@@ -381,10 +389,12 @@ impl Writer {
         token: &[u8; 16],
         now_us: i64,
     ) -> Result<bool, Error> {
+        // The file of a closed month is read-only, so it is not opened for writing.
         if self.month_files.is_closed(month)? {
             return Ok(false);
         }
         let mut txn = Txn::begin(self.month_files.file(month, now_us)?)?;
+        // Another process may have closed it since; from here on the transaction excludes that.
         if txn.is_closed()? {
             return Ok(false);
         }
@@ -401,6 +411,7 @@ impl Writer {
             for id in part.totals.iter().filter_map(|(key, _)| key.rate) {
                 rates.extend(shed_rates.get(&id).map(|rate| (id, *rate)));
             }
+            // In this order: a row refers to its rate, and GPU use to its row.
             txn.rates(rates.into_values())?;
             txn.exchanges(part.rows.iter().copied().inspect(|_| _ = self.yield_policy.row()))?;
             txn.energies(part.energies.iter().copied().inspect(|_| _ = self.yield_policy.row()))?;
@@ -470,9 +481,10 @@ impl Writer {
         }
         drop(status);
         match result {
-            // Only waiting helps.
+            // Another process holds the file for a moment, so the next attempt uses the connection as it is.
             Err(error) if error.fault == Fault::Locked && self.month_files.open_month().is_some() => {}
-            // The open file is sound. After an I/O error no file of the disk is trusted.
+            // The fault is in the file of a past month, and the open one stays. An I/O error is one of the disk, after
+            // which no file on it is trusted.
             Err(error) if error.elsewhere && error.fault != Fault::Io => {}
             Err(error) if error.fault == Fault::Corrupt && self.month_files.open_month().is_some() => {
                 let now_us = (self.clock)();
