@@ -112,7 +112,6 @@ impl MonthFiles {
         match self.open_ledger(now_us) {
             Err(error) if error.fault == Fault::Corrupt => {
                 self.quarantine_open(&error, now_us)?;
-                // Once in a step: a new file that is damaged, too, is a fault of the disk, which needs a pause.
                 self.open_ledger(now_us)
             }
             other => other,
@@ -241,8 +240,13 @@ impl MonthFiles {
     }
 
     /// Returns the month whose file takes the items of a month: that month, or the open one if it is redirected.
-    pub(crate) fn target(&mut self, month: Month) -> Month {
+    pub(crate) fn target(&self, month: Month) -> Month {
         if self.redirects.has(month) { self.open.unwrap_or(month) } else { month }
+    }
+
+    /// Tries months again that could not be written for some time. Called once for each batch, before it is entered.
+    pub(crate) fn begin_batch(&mut self) {
+        self.redirects.end_old(Instant::now());
     }
 
     /// Redirects the items of a month to the open one.

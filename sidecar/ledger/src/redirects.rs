@@ -32,17 +32,17 @@ pub(crate) struct Redirects {
 }
 
 impl Redirects {
-    /// Returns true if the items of a month go to the open one. A month that could not be written is tried again after
-    /// `REDIRECT_TIME`.
-    pub(crate) fn has(&mut self, month: Month) -> bool {
-        match self.months.get(&month) {
-            None => false,
-            Some((Redirect::Unwritable, since)) if since.elapsed() > REDIRECT_TIME => {
-                self.months.remove(&month);
-                false
-            }
-            Some(_) => true,
-        }
+    /// Returns true if the items of a month go to the open one.
+    pub(crate) fn has(&self, month: Month) -> bool {
+        self.months.contains_key(&month)
+    }
+
+    /// Ends the redirects of months that can be tried again. Only between two batches: an attempt whose commit returned
+    /// an error may have entered items into the open month, and the next must not enter them into their own, too.
+    pub(crate) fn end_old(&mut self, now: Instant) {
+        self.months.retain(|_, (why, since)| {
+            *why == Redirect::Closed || now.saturating_duration_since(*since) <= REDIRECT_TIME
+        });
     }
 
     /// Redirects a month from now on.
@@ -58,5 +58,23 @@ impl Redirects {
     /// Notes that a month was written.
     pub(crate) fn written(&mut self, month: Month) {
         self.unwritable_since.remove(&month);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{REDIRECT_TIME, Redirect, Redirects};
+
+    #[test]
+    fn redirect_ends_between_batches_only() {
+        let (mut redirects, closed, unwritable) = (Redirects::default(), 680, 681);
+        redirects.add(closed, Redirect::Closed);
+        redirects.add(unwritable, Redirect::Unwritable);
+        redirects.end_old(Instant::now());
+        assert!(redirects.has(closed) && redirects.has(unwritable) && !redirects.has(682));
+        redirects.end_old(Instant::now() + REDIRECT_TIME + Duration::from_secs(1));
+        assert!(redirects.has(closed) && !redirects.has(unwritable));
     }
 }

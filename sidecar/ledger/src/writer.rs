@@ -167,6 +167,7 @@ impl Writer {
     }
 
     fn pending_batch(&mut self, batch: Batch) -> PendingBatch {
+        self.month_files.begin_batch();
         self.tokens += 1;
         let mut token = [0; 16];
         token[..8].copy_from_slice(&self.nonce);
