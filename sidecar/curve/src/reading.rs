@@ -213,7 +213,7 @@ impl From<&metrics::Reading> for Reading {
                     Value::Count(n) => reading.take(family.metric, label, *n as f64),
                     Value::Number(number) => reading.take(family.metric, label, *number),
                     Value::Histogram(of) => {
-                        if let Some((series, at)) = Series::of(&label).zip(range(&label)) {
+                        if let Some((series, at)) = Series::of(label).zip(range(label)) {
                             let distribution = Distribution::of(&of.buckets, of.sum);
                             reading.put(family.metric, series, at, distribution);
                         }
