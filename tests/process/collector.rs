@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use collector::{Collector, Fault};
 use faults::{Handle, Options, Server, Shape};
-use simulator::load::{Load, Pace, Report};
+use simulator::load::{Load, Report};
 use simulator::speed::Model;
 
 use crate::meter_page::Page;
@@ -91,7 +91,7 @@ async fn under_load(fault: Fault) -> (Proxy, Collector, Handle, Report) {
     let proxy = Proxy::start_with(server.addr(), &signals, environment);
     let idle = proxy.resident();
     let mut load = Load::new(proxy.data);
-    load.pace = Pace::Closed { concurrency: 16 };
+    load.concurrency = 16;
     load.requests = REQUESTS;
     load.output_tokens = 10;
     let report = simulator::load::run(&load).await.expect("the load can run");

@@ -2,7 +2,7 @@
 //! clients that disconnect.
 
 use faults::{Counts, Options, Server, Shape};
-use simulator::load::{Load, Pace};
+use simulator::load::Load;
 use simulator::params::Endpoint;
 use simulator::speed::Model;
 
@@ -24,7 +24,7 @@ async fn run_with(
     let proxy = Proxy::start(server.addr(), flags);
     let mut load = Load::new(proxy.data);
     load.requests = 60;
-    load.pace = Pace::Closed { concurrency: 6 };
+    load.concurrency = 6;
     load.model = Some("sim".to_owned());
     change(&mut load);
     let requests = load.requests as f64;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 use faults::{Handle, Options, Server, Shape};
-use simulator::load::{Load, Pace};
+use simulator::load::Load;
 
 use crate::meter_page::Page;
 use crate::proxy::Proxy;
@@ -22,7 +22,7 @@ async fn server(shape: Shape) -> Handle {
 async fn ask(address: std::net::SocketAddr, requests: u64) {
     let mut load = Load::new(address);
     load.requests = requests;
-    load.pace = Pace::Closed { concurrency: 4 };
+    load.concurrency = 4;
     load.model = Some("sim".to_owned());
     let report = simulator::load::run(&load).await.expect("the load can run");
     assert_eq!(report.completed, requests, "{report:?}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chance::Side;
 use faults::{Options, Server, Shape};
-use simulator::load::{Load, Pace};
+use simulator::load::Load;
 use simulator::speed::Model;
 
 use crate::proxy::Proxy;
@@ -31,7 +31,7 @@ async fn a_thousand_slow_streams() {
     let server = Server::bind("127.0.0.1:0".parse().expect("an address"), options).await.expect("it listens");
     let proxy = Proxy::start(server.addr(), &["--workers", "1"]);
     let mut load = Load::new(proxy.data);
-    load.pace = Pace::Closed { concurrency: STREAMS as u32 };
+    load.concurrency = STREAMS as u32;
     load.requests = STREAMS;
     load.output_tokens = 60;
     let idle = proxy.resident();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use faults::{Handle, Options, Server, Shape};
-use simulator::load::{Load, Pace, Report};
+use simulator::load::{Load, Report};
 
 use crate::card::Card;
 use crate::http;
@@ -89,7 +89,7 @@ impl Line {
     fn load(&self, requests: u64, concurrency: u32) -> Load {
         let mut load = Load::new(self.proxy.data);
         load.requests = requests;
-        load.pace = Pace::Closed { concurrency };
+        load.concurrency = concurrency;
         load.model = Some("sim".to_owned());
         load
     }

@@ -8,44 +8,23 @@
 
 mod client;
 mod report;
-mod steps;
 mod stream;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use hyper::Uri;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use crate::params::Endpoint;
 use crate::text;
 use client::Client;
-use report::Outcome;
 
 pub use report::{Distribution, Failure, Report};
-pub use steps::{CONCURRENCIES, Step, steps};
-
-/// The arrival of requests.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
-    /// Closed loop: each client sends its next request after the previous response.
-    Closed {
-        /// The number of clients.
-        concurrency: u32,
-    },
-    /// Open loop: a constant rate, independent of responses.
-    Open {
-        /// Requests per second.
-        rate: f64,
-        /// Maximum requests in flight; beyond it a due request is dropped and counted as shed.
-        most_in_flight: u32,
-    },
-}
 
 /// A load to run.
 #[derive(Clone, Debug)]
@@ -68,8 +47,8 @@ pub struct Load {
     pub headers: Vec<(String, String)>,
     /// A header whose value rotates with each request; without values there is none.
     pub round: (String, Vec<String>),
-    /// The arrival of requests.
-    pub pace: Pace,
+    /// Clients; each sends its next request after the previous response.
+    pub concurrency: u32,
     /// Maximum number of requests.
     pub requests: u64,
     /// Time after which no request starts.
@@ -95,29 +74,13 @@ impl Load {
             fields: Vec::new(),
             headers: Vec::new(),
             round: (String::new(), Vec::new()),
-            pace: Pace::Closed { concurrency: 1 },
+            concurrency: 1,
             requests: 10,
             time: Duration::from_secs(60),
             timeout: Duration::from_secs(60),
             leave_after: None,
             seed: 0,
         }
-    }
-
-    /// Like [`new`](Self::new), for an `http://` URL with a loopback address or `localhost`.
-    pub fn to(url: &str) -> io::Result<Self> {
-        let wrong = || invalid(format!("{url}: not an http URL with a loopback address"));
-        let uri: Uri = url.parse().map_err(|_| wrong())?;
-        if uri.scheme_str() != Some("http") || !matches!(uri.path(), "" | "/") {
-            return Err(wrong());
-        }
-        let host = uri.host().ok_or_else(wrong)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let ip = match host {
-            "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            host => host.parse().map_err(|_| wrong())?,
-        };
-        Ok(Self::new(SocketAddr::new(ip, uri.port_u16().unwrap_or(80))))
     }
 
     fn check(&self) -> io::Result<()> {
@@ -127,17 +90,8 @@ impl Load {
         if self.requests > MAX_REQUESTS {
             return Err(invalid(format!("more than {MAX_REQUESTS} requests")));
         }
-        let in_flight = match self.pace {
-            Pace::Closed { concurrency } => concurrency,
-            Pace::Open { rate, most_in_flight } => {
-                if !(rate > 0.0 && rate <= MAX_RATE) {
-                    return Err(invalid(format!("rate {rate}: not above 0, at most {MAX_RATE}")));
-                }
-                most_in_flight
-            }
-        };
-        if in_flight == 0 || in_flight > MAX_IN_FLIGHT {
-            return Err(invalid(format!("concurrency must be 1 to {MAX_IN_FLIGHT}")));
+        if self.concurrency == 0 || self.concurrency > MAX_CONCURRENCY {
+            return Err(invalid(format!("concurrency must be 1 to {MAX_CONCURRENCY}")));
         }
         if self.time > MAX_DURATION || self.timeout > MAX_DURATION {
             return Err(invalid("longer than a day".to_owned()));
@@ -176,19 +130,17 @@ pub async fn run(load: &Load) -> io::Result<Report> {
     load.check()?;
     let load = Arc::new(load.clone());
     let started = Instant::now();
-    let mut report = match load.pace {
-        Pace::Closed { concurrency } => closed(&load, concurrency).await,
-        Pace::Open { rate, most_in_flight } => open(&load, rate, most_in_flight).await,
-    };
+    let mut report = clients(&load).await;
     report.settle(started.elapsed());
     Ok(report)
 }
 
-async fn closed(load: &Arc<Load>, concurrency: u32) -> Report {
+/// Runs all clients.
+async fn clients(load: &Arc<Load>) -> Report {
     let numbers = Arc::new(AtomicU64::new(0));
     let end = Instant::now() + load.time;
     let mut clients = JoinSet::new();
-    for _ in 0..concurrency {
+    for _ in 0..load.concurrency {
         let (load, numbers) = (Arc::clone(load), Arc::clone(&numbers));
         clients.spawn(async move {
             let mut client = Client::new(&load);
@@ -211,56 +163,14 @@ async fn closed(load: &Arc<Load>, concurrency: u32) -> Report {
     report
 }
 
-async fn open(load: &Arc<Load>, rate: f64, most_in_flight: u32) -> Report {
-    let start = Instant::now();
-    let mut report = Report::default();
-    let mut in_flight: JoinSet<(Client, Outcome)> = JoinSet::new();
-    // Idle clients with their open connections: at most `most_in_flight`.
-    let mut idle: Vec<Client> = Vec::new();
-    for number in 0..load.requests {
-        let offset = Duration::from_secs_f64(number as f64 / rate);
-        if offset > load.time {
-            break;
-        }
-        loop {
-            tokio::select! {
-                () = sleep_until(start + offset) => break,
-                Some(finished) = in_flight.join_next() => record(finished.ok(), &mut idle, &mut report),
-            }
-        }
-        if in_flight.len() >= most_in_flight as usize {
-            report.shed += 1;
-            continue;
-        }
-        let mut client = idle.pop().unwrap_or_else(|| Client::new(load));
-        let load = Arc::clone(load);
-        in_flight.spawn(async move {
-            let outcome = client.send(&load, number).await;
-            (client, outcome)
-        });
-    }
-    while let Some(finished) = in_flight.join_next().await {
-        record(finished.ok(), &mut idle, &mut report);
-    }
-    report
-}
-
-fn record(finished: Option<(Client, Outcome)>, idle: &mut Vec<Client>, report: &mut Report) {
-    // `None` is a task that panicked or was aborted: neither happens while its set is alive.
-    if let Some((client, outcome)) = finished {
-        idle.push(client);
-        report.add(outcome);
-    }
-}
+/// Concurrencies that show the curve in four rows.
+pub const CONCURRENCIES: [u32; 4] = [1, 10, 25, 50];
 
 /// Maximum requests of a load: their samples stay below 64 MiB.
 const MAX_REQUESTS: u64 = 1_000_000;
 
-/// Maximum requests in flight: a third of the ephemeral ports of one loopback address.
-const MAX_IN_FLIGHT: u32 = 10_000;
-
-/// Maximum requests per second, more than one machine can start.
-const MAX_RATE: f64 = 1e6;
+/// Maximum clients: a third of the ephemeral ports of one loopback address.
+const MAX_CONCURRENCY: u32 = 10_000;
 
 /// Maximum duration, for soak tests.
 const MAX_DURATION: Duration = Duration::from_secs(24 * 3_600);

@@ -17,7 +17,7 @@ use metrics::Snapshot;
 use origin::{Diagnostic, Diagnostics};
 use report as spend;
 use schedule::Schedule;
-use simulator::load::{self, CONCURRENCIES, Load, Pace, Report};
+use simulator::load::{self, CONCURRENCIES, Load, Report};
 use simulator::server::{Handle, Options, Server};
 use simulator::shape::Vllm;
 use tokio::runtime::Builder;
@@ -153,7 +153,7 @@ async fn cycles(process: &Process, files: &DemoFiles, seconds: Option<u64>) -> i
                 model: Some(MODEL.to_owned()),
                 prompt_tokens: PROMPT_TOKENS,
                 output_tokens: schedule.output_tokens,
-                pace: Pace::Closed { concurrency },
+                concurrency,
                 requests: MAX_REQUESTS,
                 time: schedule.starting(concurrency, left).max(MIN_STEP),
                 round: (TENANT_HEADER.to_owned(), TENANTS.map(str::to_owned).to_vec()),

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::json;
-use simulator::load::{Failure, Load, Pace, Step, run, steps};
+use simulator::load::{Failure, Load, run};
 use simulator::params::Endpoint;
 
 use crate::{Handle, Options, Server, Shape};
@@ -28,7 +28,7 @@ async fn client_and_server_count_the_same_tokens() {
             endpoint,
             requests: 20,
             output_tokens: 30,
-            pace: Pace::Closed { concurrency: 4 },
+            concurrency: 4,
             fields: vec![("simulate".to_owned(), json!({ "text": "split" }))],
             ..Load::new(server.addr())
         })
@@ -105,7 +105,7 @@ async fn leaving_clients_are_counted_on_both_sides() {
         requests: 8,
         output_tokens: 10_000,
         leave_after: Some(3),
-        pace: Pace::Closed { concurrency: 8 },
+        concurrency: 8,
         ..Load::new(server.addr())
     })
     .await
@@ -118,41 +118,12 @@ async fn leaving_clients_are_counted_on_both_sides() {
 }
 
 #[tokio::test]
-async fn open_loop_sheds_requests_beyond_its_limit() {
-    let server = server(Options::instant(Shape::Vllm)).await;
-    let load = Load {
-        requests: 20,
-        output_tokens: 4,
-        pace: Pace::Open { rate: 1_000.0, most_in_flight: 2 },
-        headers: vec![("x-simulate".to_owned(), "slow-head=50ms".to_owned())],
-        ..Load::new(server.addr())
-    };
-    let report = run(&load).await.unwrap();
-    assert!(report.shed > 0 && report.completed > 0, "{report:?}");
-    assert_eq!(report.shed + report.completed, 20);
-}
-
-#[tokio::test]
-async fn steps_run_in_order_with_requests_per_client() {
-    // Speeds are tested on a paused clock in `batch.rs`; here they depend on the machine.
-    let server = server(Options::instant(Shape::Vllm)).await;
-    let load = Load { requests: 2, output_tokens: 10, ..Load::new(server.addr()) };
-    let mut seen = Vec::new();
-    let steps = steps(&load, &[1, 5], |step| seen.push(step.concurrency)).await.unwrap();
-    assert_eq!(seen, [1, 5]);
-    let completed = |step: &Step| (step.report.completed, step.report.output_tokens);
-    assert_eq!(completed(&steps[0]), (2, 20));
-    assert_eq!(completed(&steps[1]), (10, 100));
-}
-
-#[tokio::test]
 async fn invalid_loads_are_rejected() {
     let local = || Load::new("127.0.0.1:1".parse().unwrap());
     for load in [
         Load::new("192.0.2.1:80".parse().unwrap()),
         Load { requests: u64::MAX, ..local() },
-        Load { pace: Pace::Closed { concurrency: 0 }, ..local() },
-        Load { pace: Pace::Open { rate: f64::NAN, most_in_flight: 1 }, ..local() },
+        Load { concurrency: 0, ..local() },
         Load { timeout: Duration::MAX, ..local() },
     ] {
         let refused = run(&load).await.unwrap_err();
@@ -160,26 +131,10 @@ async fn invalid_loads_are_rejected() {
     }
 }
 
-#[test]
-fn only_loopback_urls_are_accepted() {
-    let target = |url| Load::to(url).map(|load| load.target.to_string()).ok();
-    assert_eq!(target("http://127.0.0.1:9800").as_deref(), Some("127.0.0.1:9800"));
-    assert_eq!(target("http://localhost:1/").as_deref(), Some("127.0.0.1:1"));
-    assert_eq!(target("http://[::1]:1").as_deref(), Some("[::1]:1"));
-    assert_eq!(target("https://127.0.0.1"), None);
-    assert_eq!(target("http://example.com"), None);
-    assert_eq!(target("http://127.0.0.1/path"), None);
-}
-
 #[tokio::test]
 async fn dropped_run_closes_its_connections() {
     let server = server(Options::default()).await;
-    let load = Load {
-        requests: 5,
-        output_tokens: 10_000,
-        pace: Pace::Closed { concurrency: 5 },
-        ..Load::new(server.addr())
-    };
+    let load = Load { requests: 5, output_tokens: 10_000, concurrency: 5, ..Load::new(server.addr()) };
     let limit = Duration::from_secs(5);
     tokio::select! {
         report = run(&load) => panic!("ended: {report:?}"),

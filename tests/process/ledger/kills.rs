@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use chance::Chance;
-use simulator::load::{Load, Pace, Report};
+use simulator::load::{Load, Report};
 use tokio::task::JoinHandle;
 
 use super::audit::{Found, audit};
@@ -56,7 +56,7 @@ pub(crate) fn load(to: SocketAddr, life: u64) -> JoinHandle<std::io::Result<Repo
     load.model = Some("small".to_owned());
     load.output_tokens = 4;
     load.headers = vec![("x-tenant".to_owned(), tenant(life))];
-    load.pace = Pace::Closed { concurrency: 4 };
+    load.concurrency = 4;
     load.requests = 1_000_000;
     load.seed = life;
     tokio::spawn(async move { simulator::load::run(&load).await })

@@ -70,8 +70,6 @@ pub struct Report {
     pub completed: u64,
     /// Requests on which the client hung up, as configured.
     pub left: u64,
-    /// Requests never sent because too many were in flight (open loop).
-    pub shed: u64,
     /// Failed requests, by reason.
     pub failures: BTreeMap<Failure, u64>,
     /// Prompt tokens of the completed requests, if reported by the server.

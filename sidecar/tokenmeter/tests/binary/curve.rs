@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use simulator::load::{self, Load, Pace};
+use simulator::load::{self, Load};
 use simulator::server::{Options, Server};
 use simulator::shape::Vllm;
 use tokio::runtime::Builder;
@@ -65,7 +65,7 @@ fn stream(proxy: SocketAddr, requests: u64, concurrency: u32) {
     let load = Load {
         model: Some("simulated-8b".to_owned()),
         output_tokens: 20,
-        pace: Pace::Closed { concurrency },
+        concurrency,
         requests,
         time: PATIENCE,
         ..Load::new(proxy)
