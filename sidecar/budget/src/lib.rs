@@ -24,13 +24,13 @@ mod state;
 mod signature;
 mod webhook;
 
+pub use agent::{Endpoint, EndpointError};
 pub use budget::{Budget, Threshold};
 pub use budgets::{Budgets, OTHER, TRACKED_MAX_TENANTS};
 pub use calendar::{Calendar, DAY_US, Zone};
 pub use fleet::Observed;
 pub use notice::Notice;
 pub use period::{Period, Span, day_of};
-pub use post::{Endpoint, EndpointError};
 pub use sent_alerts::{SentAlerts, SentAlertsError};
 pub use signature::{SIGNATURE, Secret, SecretError};
 pub use state::{BudgetState, Rejection, tightest};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use post::{Endpoint, Failure, Post, jittered};
+use agent::{Endpoint, Failure, Post, jittered};
 
 use crate::notice::Notice;
 use crate::signature::{SIGNATURE, Secret};

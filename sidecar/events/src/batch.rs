@@ -1,7 +1,7 @@
 //! The delivery of a batch. A receiver that rejects a list may reject one event of it, so the list is halved until that
 //! one stands alone.
 
-use post::{Failure, Kind};
+use agent::{Failure, Kind};
 use serde_json::Value;
 
 /// The number of consecutive single events whose rejection means that the receiver rejects all.
@@ -64,7 +64,7 @@ fn part(
 
 #[cfg(test)]
 mod tests {
-    use post::{Failure, Kind};
+    use agent::{Failure, Kind};
     use serde_json::{Value, json};
 
     use super::{Delivery, deliver};

@@ -10,7 +10,7 @@ mod event;
 mod sender;
 mod status;
 
+pub use agent::Endpoint;
 pub use event::{EVENT_SOURCE, EVENT_TYPE, event};
-pub use post::Endpoint;
 pub use sender::{BATCH_MAX_EVENTS, Plan, Sender, StatusReader, Token, start};
 pub use status::{Reason, Status};

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use agent::{Endpoint, Failure, Post, jittered};
 use ledger::export::{Cursor, ExportReader, Opened, Origin};
-use post::{Endpoint, Failure, Post, jittered};
 use serde_json::Value;
 
 use crate::batch::deliver;

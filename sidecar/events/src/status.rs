@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use post::Kind;
+use agent::Kind;
 
 /// The status of usage events. All counts are since the start.
 #[derive(Clone, Debug, Default)]

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use agent::{Agent, Error, Options, Request, Response};
 use clap::Args;
 use origin::Diagnostic;
-use ureq::{Agent, Error};
 
 use super::print_message;
 use super::setting::{named, with_variable};
@@ -42,31 +42,27 @@ pub(crate) fn run(args: &DrainArgs) -> Result<ExitCode, DrainError> {
     let file = find(TOKEN_FILE, &args.drain_token_file)?.ok_or(DrainError::NoTokenFile)?;
     let address = reachable(&admin).map_err(|error| DrainError::Address(admin, error))?;
     let token = TokenFile::at(&file).read().map_err(|error| DrainError::Token(file.into(), error))?;
-    let agent = agent();
-    let ordered = agent
-        .post(format!("http://{address}/drain"))
-        .header("Authorization", format!("Bearer {token}"))
-        .config()
-        .timeout_global(Some(ORDER_MAX_TIME))
-        .build()
-        .send_empty();
+    let order = Request::post(format!("http://{address}/drain"));
+    let order = order.header("authorization", format!("Bearer {token}")).header("connection", "close");
+    let ordered = agent(Some(ORDER_MAX_TIME)).send(order, &[]);
     expect(address, 202, ordered.map_err(|error| DrainError::Order(address, error))?)?;
     print_message("draining; waiting for the last stream and the last record");
     // A drain takes as long as its settings allow, so there is no time limit here.
-    let drained = agent.get(format!("http://{address}/drained")).call();
+    let drained = agent(None).send(Request::get(format!("http://{address}/drained")), ());
     expect(address, 200, drained.map_err(|error| DrainError::Wait(address, error))?)?;
     print_message("drained");
     Ok(ExitCode::SUCCESS)
 }
 
-fn agent() -> Agent {
-    let config = Agent::config_builder()
-        .proxy(None)
-        .max_redirects(0)
-        .http_status_as_error(false)
-        .max_idle_connections(0)
-        .build();
-    config.new_agent()
+fn agent(within: Option<Duration>) -> Agent {
+    Agent::new(&Options {
+        secure: false,
+        roots: None,
+        through_proxy: false,
+        within,
+        redirects: 0,
+        body_max_bytes: BODY_MAX_BYTES,
+    })
 }
 
 /// Returns the address at which a listener on `text` is reached from this machine.
@@ -80,18 +76,14 @@ fn reachable(text: &str) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-fn expect(
-    address: SocketAddr,
-    status: u16,
-    mut response: ureq::http::Response<ureq::Body>,
-) -> Result<(), DrainError> {
-    let actual = response.status().as_u16();
-    if actual == status {
+fn expect(address: SocketAddr, status: u16, response: Response) -> Result<(), DrainError> {
+    if response.status == status {
         return Ok(());
     }
-    let body = response.body_mut().with_config().limit(BODY_MAX_BYTES).read_to_string().unwrap_or_default();
+    let body = response.body.unwrap_or_default();
+    let body = String::from_utf8_lossy(&body);
     let line = body.lines().next().unwrap_or_default();
-    Err(DrainError::Status(address, actual, line.chars().filter(|c| !c.is_control()).collect()))
+    Err(DrainError::Status(address, response.status, line.chars().filter(|c| !c.is_control()).collect()))
 }
 
 /// The error of the command.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use crate::agent::Error;
+
 /// The failure of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -33,8 +35,8 @@ impl Failure {
         matches!(self.kind, Kind::Unreachable | Kind::Busy)
     }
 
-    pub(crate) fn unreachable(reason: String) -> Self {
-        Self { kind: Kind::Unreachable, reason, retry_after: None }
+    pub(crate) fn unreachable(error: &Error) -> Self {
+        Self { kind: Kind::Unreachable, reason: error.to_string(), retry_after: None }
     }
 
     /// Returns the failure of a success with an HTML page.
