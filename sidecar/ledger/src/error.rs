@@ -27,7 +27,8 @@ meter::listed_enum! {
 }
 
 /// A fault with its message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     /// The kind.
     pub fault: Fault,
@@ -63,14 +64,6 @@ impl Error {
         Self { message: format!("{place}: {}", self.message), ..self }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl From<SqliteError> for Error {
     fn from(error: SqliteError) -> Self {

@@ -37,7 +37,8 @@ pub(crate) enum Scope {
 }
 
 /// An error of shipping, with a remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct ShipError {
     /// The reason.
     pub reason: Reason,
@@ -96,14 +97,6 @@ impl ShipError {
         Self::other(format!("the ledger cannot be read for shipping: {error}"))
     }
 }
-
-impl fmt::Display for ShipError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for ShipError {}
 
 impl From<postgres::Error> for ShipError {
     fn from(error: postgres::Error) -> Self {

@@ -1,6 +1,5 @@
 //! `tokenmeter inject`: the admission webhook, from its start to SIGTERM, or what it would make of a manifest.
 
-use std::fmt;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -50,34 +49,16 @@ Exit codes: 0 done; 1 failure, or --dry-run met a pod that gets no sidecar;
 2 invalid flags.";
 
 /// The error of a webhook that did not start, or that stopped.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum InjectError {
-    Start(inject::webhook::Error),
+    #[error("{0}")]
+    Start(#[source] inject::webhook::Error),
+    #[error("{0}: {1}")]
     Read(PathBuf, io::Error),
+    #[error("{0}: {1}")]
     Parse(PathBuf, inject::ConfigError),
-    Thread(io::Error),
-}
-
-impl fmt::Display for InjectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Start(cause) => cause.fmt(f),
-            Self::Read(path, cause) => write!(f, "{}: {cause}", path.display()),
-            Self::Parse(path, cause) => write!(f, "{}: {cause}", path.display()),
-            Self::Thread(cause) => write!(f, "the webhook cannot run: {cause}"),
-        }
-    }
-}
-
-impl std::error::Error for InjectError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Start(cause) => Some(cause),
-            Self::Read(_, cause) => Some(cause),
-            Self::Parse(_, cause) => Some(cause),
-            Self::Thread(cause) => Some(cause),
-        }
-    }
+    #[error("the webhook cannot run: {0}")]
+    Thread(#[source] io::Error),
 }
 
 pub(crate) fn run(args: &InjectArgs) -> Result<ExitCode, InjectError> {

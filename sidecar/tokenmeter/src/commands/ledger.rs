@@ -128,7 +128,10 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
         LedgerArgs::Backup { folder, ledger } => {
             let named = ledger.named()?;
             if is_postgres(&named) {
-                return Err(LedgerError::StoreBackup(address(&named)?.to_string(), folder.clone()));
+                return Err(LedgerError::StoreBackup(
+                    address(&named)?.to_string(),
+                    folder.join("tokenmeter.dump"),
+                ));
             }
             progress::begin("comparing with the copies");
             let copies = backup_with(Path::new(&named), folder, ledger::now_us(), &progress::report)?;
@@ -315,49 +318,23 @@ store keeps its rows. A ledger file needs no such command: `ledger_keep_days` of
 the proxy that writes it applies.";
 
 /// The error of a subcommand.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum LedgerError {
-    NoLedger(NoLedger),
+    #[error("{0}")]
+    NoLedger(#[from] NoLedger),
+    #[error("{0}")]
     Store(SourceError),
     /// The backup of a central store is PostgreSQL's own.
+    #[error(
+        "a central store is backed up by PostgreSQL itself: `pg_dump --format=custom --schema=tokenmeter --file={1} \
+         {0}`; restore it with `pg_restore --dbname=… {1}` and verify it with `tokenmeter ledger verify --ledger \
+         postgres://…`"
+    )]
     StoreBackup(String, PathBuf),
-    Ledger(Error),
+    #[error("{0}")]
+    Ledger(#[from] Error),
+    #[error("{0}")]
     Reprice(RepriceError),
-}
-
-impl fmt::Display for LedgerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLedger(error) => write!(f, "{error}"),
-            Self::Store(error) => write!(f, "{error}"),
-            Self::StoreBackup(store, folder) => {
-                let file = folder.join("tokenmeter.dump");
-                let (store, file) = (store, file.display());
-                write!(
-                    f,
-                    "a central store is backed up by PostgreSQL itself: `pg_dump --format=custom --schema=tokenmeter \
-                     --file={file} {store}`; restore it with `pg_restore --dbname=… {file}` and verify it with \
-                     `tokenmeter ledger verify --ledger postgres://…`"
-                )
-            }
-            Self::Ledger(error) => write!(f, "{error}"),
-            Self::Reprice(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for LedgerError {}
-
-impl From<NoLedger> for LedgerError {
-    fn from(error: NoLedger) -> Self {
-        Self::NoLedger(error)
-    }
-}
-
-impl From<Error> for LedgerError {
-    fn from(error: Error) -> Self {
-        Self::Ledger(error)
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The output of the commands. A closed pipe is not an error, since its reader has enough; any other failed write, as on a
 //! full disk, fails the command at its end.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -12,6 +13,11 @@ pub(super) const INVALID_SETTINGS: u8 = 2;
 
 /// The first failed write to stdout. A command that goes on writing would hide it.
 static FAILURE: OnceLock<io::Error> = OnceLock::new();
+
+/// Returns each error on a line of its own, as the rest of a message.
+pub(super) fn listed(errors: &[impl Display]) -> String {
+    errors.iter().map(|error| format!("\n  {error}")).collect()
+}
 
 /// Prints a text to stdout.
 pub(super) fn print(text: &str) {

@@ -4,7 +4,6 @@
 mod init;
 mod render;
 
-use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,7 +19,7 @@ use crate::plan::prices::text;
 use crate::settings::variable;
 
 use self::init::{Init, NewFile};
-use super::output::INVALID_SETTINGS;
+use super::output::{INVALID_SETTINGS, listed};
 use super::setting::{self, with_variable};
 use super::{print, progress};
 
@@ -198,47 +197,29 @@ fn at(text: &str) -> Result<i64, String> {
 }
 
 /// The error of a subcommand.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum PricesError {
+    #[error("{0} cannot be read: {1}")]
     Read(String, io::Error),
+    #[error("cannot write {0}: {1}; name another file with --out")]
     Write(PathBuf, io::Error),
+    #[error("{0} is not a price map: {1}; name LiteLLM's model_prices_and_context_window.json")]
     NoMap(String, String),
+    #[error("{} is not a price file:{}", .0, listed(.1))]
     Invalid(String, Vec<Diagnostic>),
+    #[error("{0}")]
     NoEntry(String),
     /// The settings file cannot be read.
+    #[error("{0}")]
     Config(Diagnostic),
     /// Nothing names a price file.
+    #[error(
+        "no price file is named; add --prices FILE, or --config FILE with a settings file that sets `prices`, or set \
+         {}",
+        variable("prices")
+    )]
     Unnamed,
 }
-
-impl fmt::Display for PricesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(file, error) => write!(f, "{file} cannot be read: {error}"),
-            Self::Write(path, error) => {
-                write!(f, "cannot write {}: {error}; name another file with --out", path.display())
-            }
-            Self::NoMap(file, error) => write!(
-                f,
-                "{file} is not a price map: {error}; name LiteLLM's model_prices_and_context_window.json"
-            ),
-            Self::Invalid(file, errors) => {
-                write!(f, "{file} is not a price file:")?;
-                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
-            }
-            Self::NoEntry(text) => f.write_str(text),
-            Self::Config(error) => write!(f, "{error}"),
-            Self::Unnamed => write!(
-                f,
-                "no price file is named; add --prices FILE, or --config FILE with a settings file that sets `prices`, \
-                 or set {}",
-                variable("prices")
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PricesError {}
 
 const EXAMPLES: &str = "\
 Examples:

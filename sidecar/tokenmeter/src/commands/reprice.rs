@@ -1,7 +1,6 @@
 //! The command `ledger reprice`: charges the exchanges of a ledger by another price file, as
 //! corrections beside the rows, and prints the result.
 
-use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,6 +20,7 @@ use text::{Glob, group_thousands, money, table};
 
 use super::ledger::LedgerError;
 use super::ledger_path::{LedgerFlags, NoLedger};
+use super::output::listed;
 use super::watched::Watched;
 use super::{operator, print, print_message, progress};
 use crate::plan::machine::ThisMachine;
@@ -258,34 +258,20 @@ fn exchanges(count: u64) -> String {
 }
 
 /// The error of a repricing.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum RepriceError {
+    #[error("{0}")]
     NoLedger(NoLedger),
     /// The address of the central store is wrong.
+    #[error("{0}")]
     Store(Box<LedgerError>),
+    #[error("cannot read {0}: {1}; name a price file with --prices")]
     Unread(PathBuf, io::Error),
+    #[error("{} is not a valid price file:{}", .0.display(), listed(.1))]
     Prices(PathBuf, Vec<Diagnostic>),
+    #[error("{0}")]
     Ledger(SourceError),
 }
-
-impl fmt::Display for RepriceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLedger(error) => write!(f, "{error}"),
-            Self::Store(error) => write!(f, "{error}"),
-            Self::Unread(path, error) => {
-                write!(f, "cannot read {}: {error}; name a price file with --prices", path.display())
-            }
-            Self::Prices(path, errors) => {
-                write!(f, "{} is not a valid price file:", path.display())?;
-                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
-            }
-            Self::Ledger(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for RepriceError {}
 
 const EXAMPLES: &str = "\
 Examples:

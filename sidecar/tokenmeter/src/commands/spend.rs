@@ -23,7 +23,7 @@ use ship::address::is_postgres;
 use text::nearest;
 
 use super::ledger_path::{LedgerFlags, NoLedger};
-use super::output::Stdout;
+use super::output::{Stdout, listed};
 use super::setting::{self, with_variable};
 use super::watched::Watched;
 use super::words::one_of;
@@ -513,63 +513,45 @@ fn print_notes(sentences: &[String]) {
 }
 
 /// The error of a report.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum SpendError {
+    #[error("{0}")]
     NoLedger(NoLedger),
+    #[error("the range is empty: --until is exclusive and must be after --since")]
     NoTime,
     /// A column is unknown; the columns that exist.
+    #[error("--columns names an unknown column; the columns are {}", .0.join(", "))]
     NoColumn(Vec<String>),
     /// A flag does not apply.
+    #[error("{flag} is only for {only}: add that or leave {flag} out")]
     Flag {
         flag: &'static str,
         /// The flags with which it applies.
         only: &'static str,
     },
+    #[error("{0}")]
     Ledger(SourceError),
     /// A setting is invalid.
+    #[error("{0}")]
     Setting(Diagnostic),
     /// A key is an attribute of tenants, and no file has them.
+    #[error(
+        "cost_center, department, owner and tag.NAME are attributes of tenants: name their file with --attributes"
+    )]
     NoAttributes,
     /// The attributes file is invalid.
+    #[error("{0}")]
     Attributes(Diagnostics),
     /// The price file that a flag names cannot be read.
+    #[error("cannot read {0}: {2}; name a price file with {1}")]
     Unread(String, &'static str, io::Error),
     /// The price file is invalid.
+    #[error("the price file is invalid:{}", listed(.0))]
     Prices(Vec<Diagnostic>),
     /// The file that a flag names cannot be written.
+    #[error("cannot write {0}: {2}; name another file with {1}")]
     Write(PathBuf, &'static str, io::Error),
 }
-
-impl fmt::Display for SpendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLedger(error) => write!(f, "{error}"),
-            Self::NoTime => f.write_str("the range is empty: --until is exclusive and must be after --since"),
-            Self::NoColumn(all) => {
-                write!(f, "--columns names an unknown column; the columns are {}", all.join(", "))
-            }
-            Self::Flag { flag, only } => write!(f, "{flag} is only for {only}: add that or leave {flag} out"),
-            Self::NoAttributes => f.write_str(
-                "cost_center, department, owner and tag.NAME are attributes of tenants: name their file with --attributes",
-            ),
-            Self::Attributes(errors) => write!(f, "{errors}"),
-            Self::Ledger(error) => write!(f, "{error}"),
-            Self::Setting(error) => write!(f, "{error}"),
-            Self::Unread(path, flag, error) => {
-                write!(f, "cannot read {path}: {error}; name a price file with {flag}")
-            }
-            Self::Prices(errors) => {
-                f.write_str("the price file is invalid:")?;
-                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
-            }
-            Self::Write(path, flag, error) => {
-                write!(f, "cannot write {}: {error}; name another file with {flag}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for SpendError {}
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,5 @@
 //! The command `statement`: a printable statement of a tenant's month and a CSV beside it.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -66,30 +65,19 @@ fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
 }
 
 /// The error of `statement`.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum StatementError {
+    #[error("{0}")]
     NoLedger(NoLedger),
     /// The ledger cannot be opened.
+    #[error("{0}")]
     Open(SpendError),
     /// The ledger cannot be read, or has no charges of the tenant.
+    #[error("{0}")]
     Make(SourceError),
+    #[error("{0} cannot be written: {1}; name another folder with --output")]
     Write(PathBuf, io::Error),
 }
-
-impl fmt::Display for StatementError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLedger(error) => write!(f, "{error}"),
-            Self::Open(error) => write!(f, "{error}"),
-            Self::Make(error) => write!(f, "{error}"),
-            Self::Write(path, error) => {
-                write!(f, "{} cannot be written: {error}; name another folder with --output", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for StatementError {}
 
 const EXAMPLES: &str = "\
 Examples:

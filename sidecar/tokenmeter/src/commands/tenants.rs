@@ -7,7 +7,6 @@ mod describe;
 mod misses;
 mod request;
 
-use std::fmt;
 use std::io::{self, IsTerminal, Read};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -174,53 +173,41 @@ fn stdin(noun: &str) -> Result<String, TenantsError> {
 const STDIN_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The error of a subcommand.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum TenantsError {
     /// The files are invalid.
+    #[error("{0}")]
     Diagnostics(Diagnostics),
     /// No hash key file is set.
+    #[error(
+        "no hash key file is set; add --hash-key-file FILE, created once by `head -c 32 /dev/urandom > FILE` and the \
+         same for a fleet"
+    )]
     NoHashKey,
     /// The hash key file is invalid.
+    #[error("{0}; name a file of 32 random bytes or more")]
     HashKey(String),
     /// Stdin holds no key.
+    #[error("there is no API key on stdin; pipe keys in, one per line")]
     NoKey,
     /// This line holds no API key.
+    #[error(
+        "line {0} of stdin is not an API key, which is ASCII without spaces; write the key alone, without `Bearer` \
+         or quotes"
+    )]
     OddKey(usize),
     /// The certificate cannot be read.
+    #[error("{0}; name a PEM file with --certificate")]
     Certificate(String),
     /// Stdin holds no request.
+    #[error(
+        "stdin is not a request: {0}; write `POST /path`, then `name: value` lines, an empty line, and the JSON body"
+    )]
     Request(&'static str),
     /// Stdin cannot be read.
+    #[error("stdin cannot be read: {0}")]
     Stdin(io::Error),
 }
-
-impl fmt::Display for TenantsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Diagnostics(errors) => write!(f, "{errors}"),
-            Self::NoHashKey => f.write_str(
-                "no hash key file is set; add --hash-key-file FILE, created once by \
-                 `head -c 32 /dev/urandom > FILE` and the same for a fleet",
-            ),
-            Self::HashKey(what) => write!(f, "{what}; name a file of 32 random bytes or more"),
-            Self::NoKey => f.write_str("there is no API key on stdin; pipe keys in, one per line"),
-            Self::OddKey(line) => write!(
-                f,
-                "line {line} of stdin is not an API key, which is ASCII without spaces; \
-                 write the key alone, without `Bearer` or quotes"
-            ),
-            Self::Certificate(what) => write!(f, "{what}; name a PEM file with --certificate"),
-            Self::Request(what) => write!(
-                f,
-                "stdin is not a request: {what}; write `POST /path`, then `name: value` lines, an empty \
-                 line, and the JSON body"
-            ),
-            Self::Stdin(error) => write!(f, "stdin cannot be read: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for TenantsError {}
 
 const EXAMPLES: &str = "\
 Examples:

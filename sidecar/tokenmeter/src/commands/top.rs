@@ -1,7 +1,6 @@
 //! The command `top`: the current numbers of a running tokenmeter. It finds the admin address and the token as `run` does,
 //! so that it needs no flags in the same container.
 
-use std::fmt;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,46 +100,34 @@ fn has_colours(machine: &dyn Machine) -> bool {
 }
 
 /// The error of the command.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum TopCommandError {
     /// The settings file cannot be read.
+    #[error("{0}")]
     Config(Diagnostic),
     /// The admin address is invalid: the text and the problem.
+    #[error(
+        "{} is not an admin address: {}; write ADDRESS:PORT or http://HOST:PORT, as in {}",
+        .0.escape_debug(),
+        .1,
+        setting("admin").default
+    )]
     Address(String, String),
     /// The trusted roots are invalid.
+    #[error("{0}")]
     Tls(AdminClientError),
     /// The token file cannot be read.
+    #[error(
+        "the token file {0} cannot be read: {1}; name the admin token file of that tokenmeter with --token-file"
+    )]
     Token(PathBuf, io::Error),
     /// The numbers cannot be read.
+    #[error("{0}")]
     Admin(AdminError),
     /// The display failed.
+    #[error("{0}")]
     Top(TopError),
 }
-
-impl fmt::Display for TopCommandError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => write!(f, "{error}"),
-            Self::Address(text, problem) => write!(
-                f,
-                "{} is not an admin address: {problem}; write ADDRESS:PORT or http://HOST:PORT, as in {}",
-                text.escape_debug(),
-                setting("admin").default
-            ),
-            Self::Token(path, error) => write!(
-                f,
-                "the token file {} cannot be read: {error}; name the admin token file of that tokenmeter with \
-                 --token-file",
-                path.display()
-            ),
-            Self::Tls(error) => write!(f, "{error}"),
-            Self::Admin(error) => write!(f, "{error}"),
-            Self::Top(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for TopCommandError {}
 
 const EXAMPLES: &str = "\
 Examples:
