@@ -6,11 +6,9 @@ use accounting::BudgetsPlan;
 use budget::{Budget, Endpoint, Period, Secret};
 use origin::{Diagnostic, Origin, content};
 use relay::{Terms, UnknownPaths};
-use rust_decimal::Decimal;
-use rust_decimal::prelude::ToPrimitive;
 use tenant::Spec;
 
-use super::values::{Reader, decimal};
+use super::values::{Reader, pico};
 use crate::settings::{
     BUDGET_DURATIONS, BUDGET_LIST, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, Entry, Value, setting,
 };
@@ -188,19 +186,13 @@ impl Reader<'_> {
 
     /// Returns an amount in pico-units, exactly as written.
     fn limit(&mut self, written: &Value) -> Option<i128> {
-        let text = &written.text;
-        let pico = decimal(text).and_then(|units| units.checked_mul(Decimal::from(PICO)));
-        match pico {
-            Some(pico) if pico.fract().is_zero() && pico.is_sign_positive() && !pico.is_zero() => {
-                pico.to_i128()
-            }
-            _ => {
-                let problem = format!("`{}` is not an amount above 0", text.escape_debug());
-                let remedy = "write it as in 250 or 0.50: at most 16 digits before the point and 12 after";
-                self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
-                None
-            }
+        let amount = pico(&written.text).filter(|pico| (1..LIMIT_END_PICO).contains(pico));
+        if amount.is_none() {
+            let problem = format!("`{}` is not an amount above 0", written.text.escape_debug());
+            let remedy = "write it as in 250 or 0.50: at most 16 digits before the point and 12 after";
+            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
         }
+        amount
     }
 
     fn is_true(&mut self, entry: &Entry, key: &'static str) -> bool {
@@ -273,8 +265,8 @@ const SECRET_FILE_BYTES: u64 = 8192;
 /// Budgets that may be listed; each has a state per tenant that it covers.
 const BUDGETS_MAX: usize = 64;
 
-/// Pico-units in a unit of money.
-const PICO: u64 = 1_000_000_000_000;
+/// The end of amounts, in pico-units: above the 16 digits before the point that an error names.
+const LIMIT_END_PICO: i128 = 1 << 96;
 
 #[cfg(test)]
 #[path = "budgets_tests.rs"]

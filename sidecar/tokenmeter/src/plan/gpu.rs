@@ -5,11 +5,9 @@ use std::time::Duration;
 use connect::TlsFiles;
 use gpu::{ExporterPlan, Gpus, Prices, SourceChoice, Upstream};
 use origin::{Diagnostic, Origin};
-use rust_decimal::Decimal;
-use rust_decimal::prelude::ToPrimitive;
 use scrape::Fetcher;
 
-use super::values::{Reader, decimal};
+use super::values::{Reader, pico};
 use crate::plan::machine::Machine;
 use crate::plan::tls::ROOTS_REMEDY;
 use crate::plan::url::Url;
@@ -154,19 +152,15 @@ impl Reader<'_> {
         if text.is_empty() {
             return 0;
         }
-        let parts = decimal(&text).filter(|number| !number.is_sign_negative());
-        let parts = parts.and_then(|number| number.checked_mul(Decimal::from(scale)));
-        match parts {
-            Some(parts) if parts.fract().is_zero() && parts.to_u64().is_some() => {
-                parts.to_u64().unwrap_or_default()
-            }
-            _ => {
-                let problem = format!("`{}` is not a number of {unit}", text.escape_debug());
-                let remedy = "write it as in 2.49, with at most six digits before the point and six after";
-                self.errors.push(Diagnostic::at(&origin, problem, remedy));
-                0
-            }
-        }
+        let part = i128::from(PICO / scale);
+        let parts =
+            pico(&text).filter(|pico| pico % part == 0).and_then(|pico| u64::try_from(pico / part).ok());
+        parts.unwrap_or_else(|| {
+            let problem = format!("`{}` is not a number of {unit}", text.escape_debug());
+            let remedy = "write it as in 2.49, with at most six digits before the point and six after";
+            self.errors.push(Diagnostic::at(&origin, problem, remedy));
+            0
+        })
     }
 }
 

@@ -60,6 +60,32 @@ fn each_upstream_has_its_gpus() {
 }
 
 #[test]
+fn inexact_price_is_an_error() {
+    for (text, pico) in [
+        ("2.490000", Some(2_490_000_000_000)),
+        ("+02.49", Some(2_490_000_000_000)),
+        ("249e-2", Some(2_490_000_000_000)),
+        ("1_0.5", Some(10_500_000_000_000)),
+        ("-0", Some(0)),
+        ("18446744.073709551615", Some(u64::MAX)),
+        ("18446744.073709551616", None),
+        ("0.0000000000001", None),
+        ("-0.1", None),
+        ("_1", None),
+        ("\" 1\"", None),
+        ("1e99", None),
+    ] {
+        let made = make(&format!("upstream: http://a\ngpu: nvml\ngpu_hour_usd: {text}"));
+        match pico {
+            Some(pico) => assert_eq!(made.expect(text).gpu.expect("named").prices.hour_pico, pico, "{text}"),
+            None => {
+                assert!(made.expect_err(text).to_string().contains("` is not a number of dollars"), "{text}")
+            }
+        }
+    }
+}
+
+#[test]
 fn exporter_has_a_page_and_a_node() {
     let plan = plan("upstream: http://a\ngpu_exporter: http://dcgm:9400\ngpu_exporter_hostname: node-7");
     let exporter = plan.exporter.expect("named");

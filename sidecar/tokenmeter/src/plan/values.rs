@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use origin::{Diagnostic, Origin, file};
-use rust_decimal::Decimal;
 
 use crate::settings::{Form, RawSettings, Value, one_of, setting};
 
@@ -81,7 +80,11 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a decimal number exactly, with or without an exponent.
-pub(super) fn decimal(text: &str) -> Option<Decimal> {
-    Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()
+/// Returns a decimal number in pico-units (10⁻¹²), exactly, with or without an exponent. `_` may separate the digits
+/// before it.
+pub(super) fn pico(text: &str) -> Option<i128> {
+    let (mantissa, exponent) = text.split_at(text.find(['e', 'E']).unwrap_or(text.len()));
+    let first = mantissa.find(|char: char| char.is_ascii_digit()).unwrap_or(mantissa.len());
+    let (before, digits) = mantissa.split_at(first);
+    price::exact_pico(&format!("{before}{}{exponent}", digits.replace('_', "")))
 }
