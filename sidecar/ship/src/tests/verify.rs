@@ -61,7 +61,7 @@ fn verify_finds_a_changed_row() {
         "{september:?}"
     );
     owner.batch_execute("DELETE FROM tokenmeter.correction WHERE ended_at < '2026-10-01'").unwrap();
-    assert!(verified(&database)[1].differences.iter().all(|text| text.contains("the correction line")));
+    assert!(verified(&database)[1].differences.iter().all(|text| text.contains("of class correction")));
 }
 
 #[test]
@@ -72,5 +72,5 @@ fn unknown_month_is_an_error() {
     crate::schema::ensure(&mut owner).unwrap();
     let central = Central::open(&Address::parse(&shared().url(&database)).unwrap()).unwrap();
     let error = central.verify(Some(681)).unwrap_err();
-    assert!(error.to_string().contains("nothing of 2026-10"), "{error}");
+    assert!(error.to_string().contains("no data of 2026-10"), "{error}");
 }
