@@ -209,7 +209,7 @@ fn attributes_are_described_or_all_errors_named() {
         .unwrap();
     let (code, stdout, stderr) = run();
     assert_eq!((code, stdout.as_str()), (Some(2), ""));
-    for said in ["a.yaml:2: an entry has no `cost_centre`", "a.yaml:3: the entry has no `tenant`"] {
+    for said in ["a.yaml:2: an entry has no key `cost_centre`", "a.yaml:3: an entry has no `tenant`"] {
         assert!(stderr.contains(said), "{stderr}");
     }
     std::fs::write(folder.0.join("a.yaml"), "tenants:\n- {tenant: 007, cost_center: 00417}\n").unwrap();
