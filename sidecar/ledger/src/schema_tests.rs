@@ -1,5 +1,7 @@
 //! Versions of a file, by a next version of the schema that only these tests have.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -186,9 +188,7 @@ fn concurrent_migrations_take_a_step_once() {
 }
 
 fn make_writable(path: &Path) {
-    let mut permissions = std::fs::metadata(path).unwrap().permissions();
-    permissions.set_readonly(false);
-    std::fs::set_permissions(path, permissions).unwrap();
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
 #[test]
