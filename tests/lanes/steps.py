@@ -7,8 +7,9 @@ from step import Step
 WHEEL = "wheel/build/x86_64-unknown-linux-gnu/release/libtokenmeter_ffi.so"
 """The C library of the wheel, for an older C library than this machine's: the one that all tests of a release use."""
 
-RUST = "cargo test --workspace --locked"
-"""Always the whole workspace: a single package has other features, so most crates would be compiled again."""
+RUST = "cargo test --workspace --locked --no-fail-fast"
+"""Always the whole workspace: a single package has other features, so most crates would be compiled again. All failures are
+found in one run."""
 
 TIMED = "-- --include-ignored -Zunstable-options --report-time"
 """Also the tests that need other programs, with the seconds of each, which libtest calls unstable."""
