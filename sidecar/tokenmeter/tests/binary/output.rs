@@ -6,8 +6,8 @@ use std::process::Stdio;
 use crate::child::{Running, finished, get_until, silent_server, tokenmeter};
 
 /// Runs a check with each kind of command line: help, common text, a report, a live reading.
-fn each_command(check: impl Fn(&[&str])) {
-    let folder = std::env::temp_dir().join(format!("tokenmeter-output-{}", std::process::id()));
+fn each_command(name: &str, check: impl Fn(&[&str])) {
+    let folder = std::env::temp_dir().join(format!("tokenmeter-output-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let ledger = folder.join("x.db").display().to_string();
     let running = Running::start(silent_server(([127, 0, 0, 1], 0).into()), &["--ledger", &ledger]);
@@ -26,7 +26,7 @@ fn each_command(check: impl Fn(&[&str])) {
 
 #[test]
 fn full_disk_fails_the_command() {
-    each_command(|arguments| {
+    each_command("full", |arguments| {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let (code, _, stderr) = finished(tokenmeter(arguments).stdout(full).output().unwrap());
         assert_eq!(code, Some(1), "{arguments:?}: {stderr}");
@@ -36,7 +36,7 @@ fn full_disk_fails_the_command() {
 
 #[test]
 fn closed_pipe_is_no_error() {
-    each_command(|arguments| {
+    each_command("closed", |arguments| {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = tokenmeter(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
