@@ -178,7 +178,7 @@ fn errors_have_a_remedy_and_exit_with_1() {
         (&["spend", "--ledger", "tokenmeter.db", "--by", "cost_center"], "name their file with --attributes"),
         (
             &["spend", "--ledger", "tokenmeter.db", "--by", "owner", "--attributes", "wrong.yaml"],
-            "wrong.yaml:1: an attributes file has no `version`",
+            "wrong.yaml:1: an attributes file has no key `version`",
         ),
         (
             &["spend", "--ledger", "tokenmeter.db", "--what-if", "nowhere.yaml"],

@@ -142,7 +142,7 @@ class Exchanges(WithMeter):
 
     def test_wrong_prices_name_their_line(self):
         message = self.fails(Status.PRICES, Meter, upstream="here", prices=PRICES + b"nonsense: 1\n")
-        self.assertIn("line 8: an entry of `models` has no key `nonsense`", message)
+        self.assertIn("line 8: a price file has no key `nonsense`", message)
 
     def test_usage_is_requested_and_removed(self):
         with Meter(upstream="here", kind="vllm", usage_policy=UsagePolicy.INJECT) as meter:
