@@ -44,9 +44,9 @@ def steps(is_long):
         Step("install-kubernetes", "install", "tests/kubernetes/install"),
         Step("install-deny", "install", "tests/cargo-tool deny cargo-deny 0.20.2"),
         Step("install-fuzz", "install", "tests/cargo-tool fuzz cargo-fuzz 0.13.2"),
-        Step("install-package", "install", "tests/package/install"),
         *only_long(Step("install-cargo-c", "install", "tests/cargo-tool cinstall cargo-c 0.10.24")),
     )
+    # What most tests wait for comes first, and what no test waits for last.
     build = (
         Step("build-tests", "build", f"{RUST} --no-run && "
              "cargo build --workspace --locked --bin bench-proxy --bin fuzz-seeds"),
@@ -54,10 +54,11 @@ def steps(is_long):
         Step("build-binary", "build", "TOKENMETER_COMMIT=$(git rev-parse --short HEAD) cargo build --profile dist "
              "-p tokenmeter --no-default-features --features dist --locked"),
         Step("build-wheel", "build", "PROFILE=release ffi/python/build-wheel"),
-        Step("lint", "build", "tests/lint"),
-        Step("licences", "build", "cargo deny --config .deny.toml check bans licenses sources", ("install-deny",)),
+        Step("install-package", "build", "tests/package/install"),
         Step("build-fuzz", "build", "tests/fuzz/run build", ("install-fuzz",)),
         Step("install-policy", "build", "tests/kubernetes/policy/install"),
+        Step("lint", "build", "tests/lint"),
+        Step("licences", "build", "cargo deny --config .deny.toml check bans licenses sources", ("install-deny",)),
     )
     test = (
         Step("workspace", "test",
