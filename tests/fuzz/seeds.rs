@@ -1,4 +1,4 @@
-//! Writes seeds for the fuzz targets from the recorded exchanges: `seeds FOLDER` creates one folder per target in it.
+//! Writes seeds for the fuzz targets from the recorded exchanges: `fuzz-seeds FOLDER` creates one folder per target in it.
 //! Bodies are cut to their first frames, so that one run costs little.
 
 use std::path::Path;

@@ -13,7 +13,8 @@ from steps import steps
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="tests/run", description="Installs what the tests need, and runs them.")
+    parser = argparse.ArgumentParser(prog="tests/run", description="Installs what the tests need, and runs them.",
+                                     allow_abbrev=False)
     parser.add_argument("--long", action="store_true", help="with large counts")
     parser.add_argument("--list", action="store_true", help="print the steps and what each needs")
     parser.add_argument("step", nargs="*", help="only these steps, and those that they need")

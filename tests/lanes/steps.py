@@ -4,8 +4,8 @@ import pathlib
 
 from step import Step
 
-WHEEL = "wheel/build/x86_64-unknown-linux-gnu/release/libtokenmeter_ffi.so"
-"""The C library of the wheel, for an older C library than this machine's: the one that all tests of a release use."""
+WHEEL = "wheel/build/x86_64-unknown-linux-gnu"
+"""The folder of the wheel's C library, for an older C library than this machine's: all tests of a release use that one."""
 
 RUST = "cargo test --workspace --locked --no-fail-fast"
 """Always the whole workspace: a single package has other features, so most crates would be compiled again. All failures are
@@ -25,7 +25,6 @@ def steps(is_long):
     """The table of a run, with large counts or without."""
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target")).resolve()
     binary = f"TOKENMETER_BIN={target}/dist/tokenmeter"
-    library = f"TOKENMETER_LIBRARY={target}/{WHEEL}"
     timed = f"export RUST_TEST_THREADS={THREADS} CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='env RUSTC_BOOTSTRAP=1'\n"
 
     def pick(usual, long):
@@ -33,6 +32,10 @@ def steps(is_long):
 
     def only_long(*table):
         return table if is_long else ()
+
+    # The profile `dist` is that of a release; it takes minutes more.
+    profile = pick("release", "dist")
+    library = f"TOKENMETER_LIBRARY={target}/{WHEEL}/{profile}/libtokenmeter_ffi.so"
 
     install = (
         Step("install-telemetry", "install", "tests/telemetry/install"),
@@ -53,7 +56,7 @@ def steps(is_long):
         # The commit is part of the version that a package states.
         Step("build-binary", "build", "TOKENMETER_COMMIT=$(git rev-parse --short HEAD) cargo build --profile dist "
              "-p tokenmeter --no-default-features --features dist --locked"),
-        Step("build-wheel", "build", "PROFILE=release ffi/python/build-wheel"),
+        Step("build-wheel", "build", f"PROFILE={profile} ffi/python/build-wheel"),
         Step("install-package", "build", "tests/package/install"),
         Step("build-fuzz", "build", "tests/fuzz/run build", ("install-fuzz",)),
         Step("install-policy", "build", "tests/kubernetes/policy/install"),
@@ -89,9 +92,10 @@ def steps(is_long):
         Step("gpu", "test", f"{binary} tests/gpu/run --rehearse --seconds 2", ("build-binary",)),
         Step("runner", "test", "python3 -B tests/lanes/test_lanes.py"),
         *only_long(
-            Step("mutants", "test", "tests/mutants/run --in-diff"),
+            # Its builds of the program have other features, and take the place of those that other tests start.
+            Step("mutants", "test", "tests/mutants/run --in-diff", ("workspace", "tls", "install-prices")),
             Step("sanitize", "test", "ffi/tests/sanitize"),
-            Step("llamacpp", "test", "ffi/tests/llamacpp"),
+            Step("llamacpp", "test", "ffi/tests/llamacpp", ("install-engines",)),
             Step("apiserver", "test", f"{binary} tests/kubernetes/apiserver/run", ("build-binary",)),
         ),
     )

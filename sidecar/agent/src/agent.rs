@@ -131,4 +131,4 @@ fn certificates(roots: Option<&[Vec<u8>]>) -> Vec<Certificate<'static>> {
 }
 
 /// The maximum bytes of a response head.
-const RESPONSE_HEAD_MAX_BYTES: usize = 32 * 1024;
+const RESPONSE_HEAD_MAX_BYTES: usize = 64 * 1024;
