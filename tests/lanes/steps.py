@@ -49,18 +49,19 @@ def steps(is_long):
         Step("install-fuzz", "install", "tests/cargo-tool fuzz cargo-fuzz 0.13.2"),
         *only_long(Step("install-cargo-c", "install", "tests/cargo-tool cinstall cargo-c 0.10.24")),
     )
-    # What most tests wait for comes first, and what no test waits for last.
+    # What most tests wait for comes first.
     build = (
-        Step("build-tests", "build", f"{RUST} --no-run && "
-             "cargo build --workspace --locked --bin bench-proxy --bin fuzz-seeds"),
         # The commit is part of the version that a package states.
         Step("build-binary", "build", "TOKENMETER_COMMIT=$(git rev-parse --short HEAD) cargo build --profile dist "
              "-p tokenmeter --no-default-features --features dist --locked"),
-        Step("build-wheel", "build", f"PROFILE={profile} ffi/python/build-wheel"),
+        # Before the tests of the workspace, whose cargo would wait for it.
+        Step("lint", "build", "tests/lint"),
+        Step("build-tests", "build", f"{RUST} --no-run && "
+             "cargo build --workspace --locked --bin bench-proxy --bin fuzz-seeds"),
         Step("install-package", "build", "tests/package/install"),
+        Step("build-wheel", "build", f"PROFILE={profile} ffi/python/build-wheel"),
         Step("build-fuzz", "build", "tests/fuzz/run build", ("install-fuzz",)),
         Step("install-policy", "build", "tests/kubernetes/policy/install"),
-        Step("lint", "build", "tests/lint"),
         Step("licences", "build", "cargo deny --config .deny.toml check bans licenses sources", ("install-deny",)),
     )
     test = (
