@@ -1,4 +1,5 @@
 """The end of a run's output: the seconds of each step, and the slowest tests."""
+import os
 import re
 
 SHOWN = 10
@@ -26,17 +27,19 @@ def durations(output):
 
 def report(results, load):
     """The text for the results of a run."""
-    lines = ["== steps, in the order of their begin"]
+    lines = ["== steps, in the order of their begin: seconds, and those of the processors"]
     for result in sorted(results, key=lambda result: result.begin):
         verdict = "" if result.passed else "  SKIPPED" if result.skipped else "  FAILED"
-        lines.append(f"{result.begin:6.0f} to {result.end:5.0f}: {result.seconds:5.0f} s  {result.step.lane:8}"
-                     f"{result.step.name}{verdict}")
+        lines.append(f"{result.begin:6.0f} to {result.end:5.0f}: {result.seconds:5.0f} s {result.processor_s:6.0f} s  "
+                     f"{result.step.lane:8}{result.step.name}{verdict}")
     slowest = sorted(((seconds, name, result.step.name) for result in results
                       for seconds, name in durations(result.output)), reverse=True)[:SHOWN]
     lines.append(f"\n== the {len(slowest)} slowest tests")
     lines += [f"{seconds:6.1f} s  {step}: {name}" for seconds, name, step in slowest]
     failed = sum(not result.passed for result in results)
     total = max((result.end for result in results), default=0)
-    lines.append(f"\n== {len(results) - failed} steps passed, {failed} failed, {total:.0f} s; "
+    processor_s = sum(result.processor_s for result in results)
+    lines.append(f"\n== {len(results) - failed} steps passed, {failed} failed, {total:.0f} s, {processor_s:.0f} s of "
+                 f"{os.cpu_count()} processors; "
                  f"load averages {' '.join(f'{value:.2f}' for value in load)}")
     return "\n".join(lines)

@@ -67,14 +67,17 @@ class Schedule:
 
     def _end(self):
         for step, (process, output, begin) in list(self.running.items()):
-            if process.poll() is None:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid == 0:
                 continue
+            process.returncode = os.waitstatus_to_exitcode(status)
             del self.running[step]
             _kill(process)
             output.seek(0)
             text = output.read().decode(errors="replace")
             output.close()
-            self._finish(Result(step, process.returncode == 0, begin, self._now(), text))
+            processor_s = usage.ru_utime + usage.ru_stime
+            self._finish(Result(step, process.returncode == 0, begin, self._now(), processor_s, text))
 
     def _finish(self, result):
         self.ended[result.step.name] = result

@@ -21,13 +21,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Result:
-    """How a step ended. `begin` and `end` are seconds since the start of the run; a step that needs one that failed is
-    skipped: it has no times."""
+    """How a step ended. `begin` and `end` are seconds since the start of the run, `processor_s` those of all its processes
+    whose parents waited for them; a step that needs one that failed is skipped: it has no times."""
 
     step: Step
     passed: bool
     begin: float = 0.0
     end: float = 0.0
+    processor_s: float = 0.0
     output: str = ""
     skipped: bool = False
 

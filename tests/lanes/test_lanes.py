@@ -86,11 +86,17 @@ class Report(unittest.TestCase):
                          [(1.25, "a::b"), (2.5, "test_x.py::test_y[z]"), (1.5005, "loads")])
 
     def test_text_has_steps_and_slowest_tests(self):
-        text = report.report([Result(Step("later", "test", ""), True, 5, 9, self.OUTPUT),
+        text = report.report([Result(Step("later", "test", ""), True, 5, 9, 7, self.OUTPUT),
                               Result(Step("first", "build", ""), False, 0, 4)], (1, 2, 3))
         self.assertLess(text.index("first  FAILED"), text.index("later"))
         self.assertLess(text.index("2.5 s  later: test_x.py::test_y[z]"), text.index("1.2 s  later: a::b"))
-        self.assertIn("1 steps passed, 1 failed, 9 s", text)
+        self.assertIn("1 steps passed, 1 failed, 9 s, 7 s of", text)
+
+    def test_processor_time_is_that_of_a_steps_processes(self):
+        results, _ = run(Step("busy", "test", "python3 -c 'import time\nwhile time.process_time() < 1: pass'"),
+                         Step("idle", "test", "sleep 1"))
+        self.assertGreater(results["busy"].processor_s, 1)
+        self.assertLess(results["idle"].processor_s, 0.5)
 
 
 if __name__ == "__main__":
