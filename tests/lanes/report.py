@@ -3,7 +3,7 @@ import os
 import re
 
 SHOWN = 10
-"""The number of slowest tests that are shown."""
+"""How many of the slowest tests are shown."""
 
 DURATIONS = (
     # libtest with --report-time
@@ -13,11 +13,11 @@ DURATIONS = (
     # node --test
     re.compile(r"^\s*✔ (?P<name>.+) \((?P<ms>[\d.]+)ms\)$"),
 )
-"""How the programs that run tests print the duration of one."""
+"""The lines in which test programs print the duration of a test."""
 
 
 def durations(output):
-    """The tests in a step's output with their seconds."""
+    """Yields the seconds and the name of each test in the output of a step."""
     for line in output.splitlines():
         for pattern in DURATIONS:
             if match := pattern.match(line):
@@ -27,10 +27,10 @@ def durations(output):
 
 def report(results, load):
     """The text for the results of a run."""
-    lines = ["== steps, in the order of their begin: seconds, and those of the processors"]
-    for result in sorted(results, key=lambda result: result.begin):
+    lines = ["== steps in order of their start: seconds, then processor seconds"]
+    for result in sorted(results, key=lambda result: result.start):
         verdict = "" if result.passed else "  SKIPPED" if result.skipped else "  FAILED"
-        lines.append(f"{result.begin:6.0f} to {result.end:5.0f}: {result.seconds:5.0f} s {result.processor_s:6.0f} s  "
+        lines.append(f"{result.start:6.0f} to {result.end:5.0f}: {result.seconds:5.0f} s {result.processor_s:6.0f} s  "
                      f"{result.step.lane:8}{result.step.name}{verdict}")
     slowest = sorted(((seconds, name, result.step.name) for result in results
                       for seconds, name in durations(result.output)), reverse=True)[:SHOWN]

@@ -1,4 +1,4 @@
-"""Runs steps in their lanes, each after those that it needs, and prints the output of each at its end."""
+"""Runs steps in their lanes, each after those that it needs. The output of a step is printed when it ends."""
 import os
 import signal
 import subprocess
@@ -8,12 +8,12 @@ import time
 from step import LANES, NICENESS, Result
 
 PAUSE_S = 0.2
-"""Seconds between two looks at the running steps."""
+"""Seconds between two checks of the running steps."""
 
 
 class Schedule:
-    """The steps that wait, run, and have ended. A failed step keeps others from running only if they need it, so that one
-    run finds every failure."""
+    """The steps that wait, run, and have ended. A failed step stops only the steps that need it, so one run finds every
+    failure."""
 
     def __init__(self, table, names=()):
         _check(table)
@@ -27,18 +27,19 @@ class Schedule:
         """The results, in the order of their ends."""
         while self.waiting or self.running:
             self._skip()
-            self._begin()
+            self._start_steps()
             time.sleep(PAUSE_S)
-            self._end()
+            self._end_steps()
         return list(self.ended.values())
 
     def stop(self):
-        """Kills the processes of all running steps."""
-        for process, _, _ in self.running.values():
+        """Kills the processes of all running steps, and prints their output: one of them may be what hangs."""
+        for step, (process, _, _) in list(self.running.items()):
             _kill(process)
+            self._end(step, *os.wait4(process.pid, 0)[1:])
 
     def _skip(self):
-        # In the order of the table, so that a skipped step skips those behind it that need it.
+        # In the order of the table: a skipped step then skips those that need it.
         for step in list(self.waiting):
             if any(self._has_failed(need) for need in step.needs):
                 self.waiting.remove(step)
@@ -50,7 +51,7 @@ class Schedule:
     def _has_failed(self, name):
         return name in self.ended and not self.ended[name].passed
 
-    def _begin(self):
+    def _start_steps(self):
         for step in list(self.waiting):
             in_lane = sum(other.lane == step.lane for other in self.running)
             if in_lane < LANES[step.lane] and all(self._has_passed(need) for need in step.needs):
@@ -65,19 +66,21 @@ class Schedule:
         self.running[step] = process, output, self._now()
         print(f"-- {self._now():4.0f} s: {step.name}", flush=True)
 
-    def _end(self):
-        for step, (process, output, begin) in list(self.running.items()):
+    def _end_steps(self):
+        for step, (process, _, _) in list(self.running.items()):
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid == 0:
-                continue
-            process.returncode = os.waitstatus_to_exitcode(status)
-            del self.running[step]
-            _kill(process)
-            output.seek(0)
-            text = output.read().decode(errors="replace")
-            output.close()
-            processor_s = usage.ru_utime + usage.ru_stime
-            self._finish(Result(step, process.returncode == 0, begin, self._now(), processor_s, text))
+            if pid != 0:
+                self._end(step, status, usage)
+
+    def _end(self, step, status, usage):
+        process, output, start = self.running.pop(step)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        _kill(process)
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+        output.close()
+        processor_s = usage.ru_utime + usage.ru_stime
+        self._finish(Result(step, process.returncode == 0, start, self._now(), processor_s, text))
 
     def _finish(self, result):
         self.ended[result.step.name] = result
@@ -90,13 +93,14 @@ class Schedule:
 
 
 def _check(table):
-    """Each name is used once, and each step stands behind those that it needs, so that none waits for ever."""
+    """Raises an error unless each name is used once and each step comes after those that it needs: a step must not wait
+    for ever."""
     seen = set()
     for step in table:
         if step.name in seen:
             raise ValueError(f"two steps are named {step.name}")
         if missing := set(step.needs) - seen:
-            raise ValueError(f"{step.name} needs {', '.join(sorted(missing))}, which no step before it is")
+            raise ValueError(f"{step.name} needs {', '.join(sorted(missing))}, but no earlier step has that name")
         if step.lane not in LANES:
             raise ValueError(f"{step.name} is of the lane {step.lane}, which does not exist")
         seen.add(step.name)
@@ -115,7 +119,7 @@ def _with_needs(table, names):
 
 
 def _kill(process):
-    """Kills what is left of a step's session: a server that its test forgot would slow the others down."""
+    """Kills the processes that remain of a step: a server that a test did not stop would slow down other tests."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -11,7 +11,7 @@ NICENESS = {"install": 5, "build": 10, "test": 0}
 
 @dataclass(frozen=True)
 class Step:
-    """A command of bash, run in the repository's root. Steps of a lane begin in the order of the table."""
+    """A command of bash, run in the repository's root. The steps of a lane start in the order of the table."""
 
     name: str
     lane: str
@@ -21,12 +21,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Result:
-    """How a step ended. `begin` and `end` are seconds since the start of the run, `processor_s` those of all its processes
+    """How a step ended. `start` and `end` are seconds since the start of the run, `processor_s` those of all its processes
     whose parents waited for them; a step that needs one that failed is skipped: it has no times."""
 
     step: Step
     passed: bool
-    begin: float = 0.0
+    start: float = 0.0
     end: float = 0.0
     processor_s: float = 0.0
     output: str = ""
@@ -34,4 +34,4 @@ class Result:
 
     @property
     def seconds(self):
-        return self.end - self.begin
+        return self.end - self.start

@@ -1,4 +1,4 @@
-"""The steps of tests/run, lane by lane in the order of their begin."""
+"""The steps of tests/run, lane by lane, in the order in which they start."""
 import os
 import pathlib
 

@@ -27,16 +27,16 @@ def run(*table, names=()):
 class Lanes(unittest.TestCase):
     def test_steps_of_one_lane_do_not_overlap(self):
         results, _ = run(Step("a", "build", "sleep 0.3"), Step("b", "build", "true"))
-        self.assertGreaterEqual(results["b"].begin, results["a"].end)
+        self.assertGreaterEqual(results["b"].start, results["a"].end)
 
     def test_lanes_overlap(self):
         results, _ = run(Step("a", "build", "sleep 1"), Step("b", "test", "sleep 1"), Step("c", "install", "sleep 1"))
-        self.assertLess(max(result.begin for result in results.values()), min(result.end for result in results.values()))
+        self.assertLess(max(result.start for result in results.values()), min(result.end for result in results.values()))
 
-    def test_a_step_begins_after_those_that_it_needs(self):
+    def test_a_step_starts_after_those_that_it_needs(self):
         results, _ = run(Step("a", "build", "sleep 0.3"), Step("b", "test", "true", ("a",)), Step("c", "test", "true"))
-        self.assertGreaterEqual(results["b"].begin, results["a"].end)
-        self.assertLess(results["c"].begin, results["a"].end)
+        self.assertGreaterEqual(results["b"].start, results["a"].end)
+        self.assertLess(results["c"].start, results["a"].end)
 
     def test_failure_skips_only_what_needs_it(self):
         results, printed = run(Step("a", "build", "echo why; false; echo never"), Step("b", "test", "true", ("a",)),
@@ -65,6 +65,15 @@ class Lanes(unittest.TestCase):
                 return
             time.sleep(0.1)
         self.fail(f"{pid} runs still")
+
+    def test_interrupted_steps_print_what_they_have(self):
+        schedule, printed = Schedule([Step("a", "test", "echo so far; sleep 60")]), io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            schedule._start_steps()
+            time.sleep(0.5)
+            schedule.stop()
+        self.assertIn("so far", printed.getvalue())
+        self.assertFalse(schedule.ended["a"].passed)
 
     def test_a_table_that_could_wait_for_ever_is_refused(self):
         for table in ([Step("a", "test", "true", ("b",)), Step("b", "test", "true")],
