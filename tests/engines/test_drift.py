@@ -30,8 +30,9 @@ MINUTES = 5
 QUIET, FIRES, OVER = 8, 13, 15
 """Rounds before the request that bypasses tokenmeter; the round in which the alert has waited long enough; one whose
 half hour is without the request."""
-REQUESTS, LEAVING = 24, 3
-"""Requests in a round, and those that leave."""
+REQUESTS, LEAVING = 24, 1
+"""Requests in a round, and those that leave: few, because llama.cpp generates on until it notices, which takes longer on a
+busy machine, and is drift, too."""
 PAST = 3000
 """Tokens of the request that bypasses tokenmeter."""
 TOLERANCE = 0.05
