@@ -32,11 +32,15 @@ def main():
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
-        results = schedule.run()
+        schedule.run()
+        interrupted = False
     except KeyboardInterrupt:
         schedule.stop()
-        return 130
+        interrupted = True
+    results = list(schedule.ended.values())
     print(report(results, os.getloadavg()), flush=True)
+    if interrupted:
+        return 130
     return 0 if all(result.passed for result in results) else 1
 
 

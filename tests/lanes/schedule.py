@@ -24,13 +24,12 @@ class Schedule:
         self.start = time.monotonic()
 
     def run(self):
-        """The results, in the order of their ends."""
+        """Runs all steps; `ended` has their results, in the order of their ends."""
         while self.waiting or self.running:
             self._skip()
             self._start_steps()
             time.sleep(PAUSE_S)
             self._end_steps()
-        return list(self.ended.values())
 
     def stop(self):
         """Kills the processes of all running steps, and prints their output: one of them may be what hangs."""

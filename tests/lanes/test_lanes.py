@@ -19,9 +19,10 @@ from step import Result, Step
 def run(*table, names=()):
     """The results by name, and what was printed."""
     printed = io.StringIO()
+    schedule = Schedule(table, names)
     with contextlib.redirect_stdout(printed):
-        results = Schedule(table, names).run()
-    return {result.step.name: result for result in results}, printed.getvalue()
+        schedule.run()
+    return schedule.ended, printed.getvalue()
 
 
 class Lanes(unittest.TestCase):
