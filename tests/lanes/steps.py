@@ -72,7 +72,7 @@ def steps(is_long):
         Step("documents", "test", f"{RUST} --doc", ("build-tests",)),
         *(Step(f"engines-{engine}", "test", f"{binary} tests/engines/run {engine} --durations=10",
                ("build-binary", "install-engines")) for engine in pick(ENGINES, (*ENGINES, "mistralrs"))),
-        # What runs over TLS: the process with that of its clients, or the relay, too, with that of both sides.
+        # The process with TLS of its clients; with --long the process and the relay with TLS of both sides.
         Step("tls", "test", f"{timed}TOKENMETER_TEST_TLS={pick('clients', 'both')} {RUST} --test process "
              f"{pick('', '--test relay')} {TIMED}", ("workspace",)),
         Step("instructions", "test", f"{target}/debug/bench-proxy instructions --tokenmeter {target}/dist/tokenmeter "

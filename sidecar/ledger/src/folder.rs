@@ -1,5 +1,4 @@
-//! A ledger's folder: its files, and what they say together: the ledger's calendar, and the central store to which it
-//! is shipped.
+//! A ledger's folder: its files, the calendar of all of them, and the central store to which the ledger is shipped.
 //!
 //! Law: a command looks at the folder once, so that all its steps have the same calendar. The look holds no file open,
 //! because the writer renames only files that no other process has open.
@@ -30,7 +29,7 @@ pub struct LedgerFolder {
 }
 
 impl LedgerFolder {
-    /// Opens each file of the ledger whose open file has this path, and reads what it says about the ledger. A ledger
+    /// Opens each file of the ledger whose open file has this path, and reads its time zone and central store. A ledger
     /// that does not exist yet has the calendar of UTC and no central store.
     pub fn open(path: &Path) -> Self {
         let listed = files::list(path).map_err(Error::from);
