@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, fs, io};
 
 use harness::dice::Dice;
-use harness::{Transcript, maker};
+use harness::{Transcript, event_stream, maker};
 use scan::{Dialect, Framing};
 
 /// Bytes of a seed: a few frames.
@@ -14,7 +14,18 @@ const SEED_BYTES: usize = 1500;
 fn main() -> io::Result<()> {
     let folder = env::args().nth(1).expect("a folder to write to");
     let folder = Path::new(&folder);
-    for target in ["sse", "json", "dialect", "usage", "websocket", "proxy_header"] {
+    for target in [
+        "sse",
+        "json",
+        "dialect",
+        "usage",
+        "websocket",
+        "proxy_header",
+        "event_stream",
+        "http1_request",
+        "http1_response",
+        "http1_chunks",
+    ] {
         fs::create_dir_all(folder.join(target))?;
     }
     for transcript in Transcript::all() {
@@ -44,8 +55,24 @@ fn main() -> io::Result<()> {
     for (number, header) in HEADERS.into_iter().enumerate() {
         fs::write(folder.join("proxy_header").join(number.to_string()), header)?;
     }
+    for (target, message) in MESSAGES {
+        let name = message.len().to_string();
+        fs::write(folder.join(target).join(name), message)?;
+    }
     made(folder)
 }
+
+/// Messages of HTTP/1.1, each of another length.
+const MESSAGES: [(&str, &str); 8] = [
+    ("http1_request", "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"),
+    ("http1_request", "\r\nGET / HTTP/1.0\r\nConnection: keep-alive, te \r\nx:\r\n\r\n"),
+    ("http1_request", "GET / HTTP/1.1\r\na : b\r\n c\n\r\n"),
+    ("http1_response", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\na : b\r\n\r\n"),
+    ("http1_response", "HTTP/1.0 404\nContent-Length: 5, 5\n\n"),
+    ("http1_chunks", "5\r\nhello\r\nA;b=\"c\\\"\"\r\n0123456789\r\n0\r\n\r\n"),
+    ("http1_chunks", "1 \r\nx\r\n00\r\na: b\r\nc:\r\n\r\nHTTP/1.1"),
+    ("http1_chunks", "fffffffffffff\r\nx"),
+];
 
 /// Headers of the PROXY protocol.
 const HEADERS: [&[u8]; 5] = [
@@ -75,6 +102,12 @@ fn made(folder: &Path) -> io::Result<()> {
             {
                 let body = maker::body_of(&mut Dice::new(&entropy), dialect, framing).body;
                 let name = format!("made-{}-{framing:?}-{number}", dialect.name());
+                let messages =
+                    [event_stream::message("e", false, &body), event_stream::wrapped(&body)].concat();
+                fs::write(
+                    folder.join("event_stream").join(&name),
+                    [&[choice as u8], &messages[..]].concat(),
+                )?;
                 fs::write(folder.join(target).join(name), [&[choice as u8 | high], &body[..]].concat())?;
             }
         }

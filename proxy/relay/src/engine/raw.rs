@@ -17,14 +17,14 @@
 //! - No request is sent again without the options that its server rejects, and early hints are dropped. `usage`:
 //!   `early_hints_of_both_requests_arrive_once`, `invalid_request_is_answered_once`, `running_usage_is_dropped_first`,
 //!   `server_that_rejects_gets_the_original`. `paying`: `lax_flags_change_nothing_on_strict_servers`.
-//! - Trailers and chunk extensions of responses count as invalid. `metering`: `a_count_before_a_cut_is_kept`. `usage`:
-//!   `trailers_follow_held_bytes`.
+//! - No head waits for the first byte of its body. `labels`: `lines_under_any_label_lose_what_was_asked_for`,
+//!   `stream_under_any_label_loses_what_was_asked_for`.
+//! - Trailers of responses are dropped.
 //! - A body takes nothing of the memory for buffered bodies, so no other upload gives way to it; if a gate reads it, it
 //!   does, and is rejected unless that memory is free at once. `conformance::shares`:
 //!   `evicted_upload_continues_unbuffered`, `stalled_uploads_leave_memory_for_another_client`.
 
-mod framing;
-mod head;
+mod fields;
 mod pool;
 mod transfer;
 mod upstream_socket;
@@ -41,6 +41,7 @@ use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+use http1::{Head, Lines, Table, Version, request, write_field};
 
 use self::pool::{Connection, Pool};
 use self::transfer::{Finish, Transfer};
@@ -178,7 +179,8 @@ async fn serve<E: Engine>(connections: &Rc<Connections<E>>, client: &Rc<Client>,
             }
             Next::Gone => return Outcome::Ended,
         };
-        if !transfer.slot.grow(1) && !Box::pin(transfer.slot.grow_soon(1)).await {
+        let pause = transfer.in_flight().retry_pause();
+        if !transfer.slot.grow_in_turn(1) && !Box::pin(transfer.slot.grow_soon(1, pause)).await {
             return Box::pin(finished(
                 transfer,
                 client,
@@ -236,9 +238,9 @@ async fn send_answer(client: &Client, answer: Answer, close: bool) -> bool {
 fn bytes(response: &Response<Bytes>) -> Vec<u8> {
     let mut out = format!("HTTP/1.1 {}\r\n", response.status()).into_bytes();
     for (name, value) in response.headers() {
-        head::write(&mut out, name.as_str(), value.as_bytes());
+        write_field(&mut out, name.as_str(), value.as_bytes());
     }
-    head::write(&mut out, "content-length", response.body().len().to_string().as_bytes());
+    write_field(&mut out, "content-length", response.body().len().to_string().as_bytes());
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(response.body());
     out
@@ -282,7 +284,7 @@ fn poll_request<E: Engine>(
         Ok(0) | Err(_) => return Poll::Ready(Next::Gone),
         Ok(read) => &buffer[..read],
     };
-    let mut table = head::table();
+    let mut table = Table::new();
     let Some((mut parts, body, lines)) = whole(raw, received, &mut table) else {
         client.put_back(received);
         return Poll::Ready(Next::HandOver);
@@ -305,20 +307,23 @@ fn poll_request<E: Engine>(
 }
 
 /// A request that is served here: its head, its body, and the lines of its head in the receive buffer.
-type Whole<'h, 'b> = (Parts, Bytes, head::Lines<'h, 'b>);
+type Whole<'h, 'b> = (Parts, Bytes, Lines<'h, 'b>);
 
 /// Parses a request, if it is one that is served here.
-fn whole<'h, 'b>(raw: &Raw, received: &'b [u8], table: &'h mut head::Table<'b>) -> Option<Whole<'h, 'b>> {
-    let head::Parsed { start, lines, len } = head::request(received, table)?;
+fn whole<'h, 'b>(raw: &Raw, received: &'b [u8], table: &'h mut Table<'b>) -> Option<Whole<'h, 'b>> {
+    let head = request(received, table).ok().flatten()?;
+    let Head { start, lines, len, .. } = head;
+    (head.version == Version::Http11).then_some(())?;
     let mut length = None;
-    for line in lines {
+    for line in lines.iter() {
         let is = |field: &str| line.name.eq_ignore_ascii_case(field);
         if is("content-length") {
             let digits = line.value.iter().all(u8::is_ascii_digit) && length.is_none();
             length = Some(str::from_utf8(line.value).ok().filter(|_| digits)?.parse::<usize>().ok()?);
         } else if is("connection") {
             line.value.eq_ignore_ascii_case(b"keep-alive").then_some(())?;
-        } else if is("transfer-encoding") || is("expect") || is("trailer") || head::is_hop_by_hop(line.name) {
+        } else if is("transfer-encoding") || is("expect") || is("trailer") || http1::is_hop_by_hop(line.name)
+        {
             return None;
         }
     }
@@ -335,19 +340,19 @@ fn whole<'h, 'b>(raw: &Raw, received: &'b [u8], table: &'h mut head::Table<'b>) 
     let from = target.as_ptr().addr() - base.addr();
     parts.uri = Uri::from_maybe_shared(shared.slice(from..from + target.len())).ok()?;
     parts.headers = raw.fields.take();
-    head::map(&mut parts.headers, lines, &shared, base)?;
+    fields::map(&mut parts.headers, lines, &shared, base)?;
     Some((parts, shared.slice(len..), lines))
 }
 
 /// Returns true if a head has a field.
-fn has(lines: head::Lines<'_, '_>, field: &str) -> bool {
-    lines.iter().any(|line| line.name.eq_ignore_ascii_case(field))
+fn has(lines: Lines<'_, '_>, field: &str) -> bool {
+    lines.has(field)
 }
 
 /// Writes the request for the upstream: the received lines, without those that end at this hop.
 fn upstream_request(
     out: &mut Vec<u8>,
-    lines: head::Lines<'_, '_>,
+    lines: Lines<'_, '_>,
     parts: &Parts,
     ready: &Ready,
     is_complete: bool,
@@ -357,18 +362,18 @@ fn upstream_request(
     out.extend_from_slice(b"POST ");
     out.extend_from_slice(ready.target.path_and_query().map_or("/", PathAndQuery::as_str).as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
-    for line in lines {
+    for line in lines.iter() {
         let is = |field: &str| line.name.eq_ignore_ascii_case(field);
         let is_changed = is_edited && (is("content-length") || is("accept-encoding"));
         let is_kept = is_complete || parts.headers.contains_key(line.name);
-        if is_kept && !is_changed && !head::is_hop_by_hop(line.name) {
-            head::write(out, line.name, line.value);
+        if is_kept && !is_changed && !http1::is_hop_by_hop(line.name) {
+            write_field(out, line.name, line.value);
         }
     }
     if is_edited {
         for name in [CONTENT_LENGTH, ACCEPT_ENCODING] {
             let value = parts.headers.get(&name).map_or(&b""[..], HeaderValue::as_bytes);
-            head::write(out, name.as_str(), value);
+            write_field(out, name.as_str(), value);
         }
     }
     out.extend_from_slice(b"\r\n");

@@ -1,8 +1,6 @@
 //! A client connection through hyper's server: protocol detection, deadlines, detection of a client that left, the
 //! release of hyper's buffers while it is idle, and the end after hyper has finished.
 
-use std::error::Error;
-use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -247,13 +245,6 @@ where
 }
 
 /// The client left before its response: hyper closes the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the client left before its response")]
 struct ClientGone;
-
-impl fmt::Display for ClientGone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client left before its response")
-    }
-}
-
-impl Error for ClientGone {}

@@ -6,7 +6,8 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::task::Waker;
 
-use crate::limits::{RATE_GRACE_SWEEPS, SILENT_SWEEPS, SLOW_BYTES_PER_S};
+use crate::claims::Progress;
+use crate::limits::{RATE_GRACE_SWEEPS, SLOW_BYTES_PER_S, SLOW_SWEEPS};
 
 /// The progress of one body.
 #[derive(Debug, Default)]
@@ -20,6 +21,10 @@ pub(crate) struct Pace {
     /// The bytes counted at the last sweep.
     swept: Cell<u64>,
     silent_sweeps: Cell<u64>,
+    /// The last sweeps in a row that found the proxy waiting, and those of them in which the client moved less than
+    /// [`SLOW_BYTES_PER_S`].
+    awaited_sweeps: Cell<u64>,
+    slow_sweeps: Cell<u64>,
     waited_sweeps: Cell<u64>,
     /// Recent bytes per second: an average in which each sweep has half of the weight.
     recent_rate: Cell<u64>,
@@ -88,37 +93,33 @@ impl Pace {
         matches!(self.verdict.get(), Some(Verdict::Slow | Verdict::OverShare))
     }
 
-    /// The number of sweeps since the last byte, while the proxy waited for the client.
-    pub(crate) fn silent_sweeps(&self) -> u64 {
-        self.silent_sweeps.get()
-    }
-
-    /// Its rank among uploads that can be ended: the slowest recently first, and of equals the longest silent.
-    pub(crate) fn standing(&self) -> (u64, Reverse<u64>) {
-        (self.recent_rate.get(), Reverse(self.silent_sweeps.get()))
+    /// The progress of its client, as far as it is known; a body that was ended makes none.
+    pub(crate) fn progress(&self) -> Progress {
+        let (rate, silent) = (self.recent_rate.get(), Reverse(self.silent_sweeps.get()));
+        if self.is_over() || !self.is_known() {
+            Progress::Flowing
+        } else if self.slow_sweeps.get() >= SLOW_SWEEPS {
+            Progress::Slow(rate, silent)
+        } else {
+            Progress::Awaited(rate, silent)
+        }
     }
 
     /// Returns true if the proxy has waited for the client long enough to know its speed: one second.
     pub(crate) fn is_known(&self) -> bool {
-        self.waiting.get() && (self.silent_sweeps.get() > 0 || self.waited_sweeps.get() > 1)
-    }
-
-    /// Returns true if the proxy has waited long for the client, and the client sends next to nothing.
-    pub(crate) fn is_slow(&self) -> bool {
-        self.waiting.get()
-            && self.waited_sweeps.get() >= SILENT_SWEEPS
-            && self.recent_rate.get() < SLOW_BYTES_PER_S
+        self.waiting.get() && (self.silent_sweeps.get() > 0 || self.awaited_sweeps.get() > 1)
     }
 
     /// Records that one second passed. Returns true if the client keeps the minimum speed.
     pub(crate) fn sweep(&self, least: MinimumSpeed) -> bool {
         let moved = self.bytes.get() - self.swept.replace(self.bytes.get());
-        if moved > 0 || !self.waiting.get() {
-            self.silent_sweeps.set(0);
-        } else {
-            self.silent_sweeps.set(self.silent_sweeps.get() + 1);
-        }
-        if !self.waiting.get() {
+        let is_awaited = self.waiting.get();
+        let in_a_row =
+            |sweeps: &Cell<u64>, is_one: bool| sweeps.set(if is_one { sweeps.get() + 1 } else { 0 });
+        in_a_row(&self.silent_sweeps, is_awaited && moved == 0);
+        in_a_row(&self.awaited_sweeps, is_awaited);
+        in_a_row(&self.slow_sweeps, is_awaited && moved < SLOW_BYTES_PER_S);
+        if !is_awaited {
             return true;
         }
         let waited = self.waited_sweeps.get() + 1;
@@ -142,7 +143,7 @@ mod tests {
         pace.moved(5);
         pace.wait();
         assert!(pace.sweep(LEAST) && pace.sweep(LEAST) && pace.sweep(LEAST));
-        assert_eq!(pace.silent_sweeps(), 2);
+        assert_eq!(pace.silent_sweeps.get(), 2);
         pace.moved(1);
         pace.wait();
         assert!(pace.sweep(LEAST) && pace.sweep(LEAST) && pace.sweep(LEAST) && !pace.sweep(LEAST));
@@ -186,18 +187,23 @@ mod tests {
     }
 
     #[test]
-    fn early_bytes_buy_no_recent_rate() {
+    fn early_bytes_buy_no_progress() {
         let pace = Pace::default();
-        for bytes in [8 << 20, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200] {
+        let second = |bytes| {
             pace.moved(bytes);
             pace.wait();
             assert!(pace.sweep(LEAST));
-        }
-        assert!(pace.is_known() && pace.is_slow(), "{}", pace.recent_rate.get());
-        pace.moved(1 << 20);
-        pace.wait();
+            pace.progress()
+        };
+        assert_eq!(second(8 << 20), Progress::Flowing, "it is not known yet");
+        assert!((1..SLOW_SWEEPS).all(|_| matches!(second(200), Progress::Awaited(..))));
+        assert!(matches!(second(200), Progress::Slow(..)));
+        assert!(matches!(second(8 << 10), Progress::Awaited(..)));
+        pace.moved(1);
+        assert_eq!(pace.progress(), Progress::Flowing, "the proxy does not wait for it");
         pace.sweep(LEAST);
-        assert!(!pace.is_slow());
+        pace.wait();
+        assert_eq!(pace.progress(), Progress::Flowing, "it took what arrived");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! the library's own buffers. A write becomes records that are sent in the same turn (law 2).
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -26,15 +25,19 @@ pub(crate) struct Tls {
 }
 
 /// The reason why a connection has no session.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum HandshakeError {
     /// The client closed the connection before it sent a byte: a probe of a load balancer, for example.
+    #[error("the client closed the connection before it sent a byte")]
     Unbegun,
     /// The client speaks HTTP without TLS.
+    #[error("the client speaks HTTP without TLS on a TLS listener: use https://")]
     Http,
     /// The client sent something else, or the session was refused on either side.
+    #[error("{0}")]
     Tls(rustls::Error),
     /// The connection broke.
+    #[error("{0}")]
     Io(io::Error),
 }
 
@@ -265,19 +268,6 @@ fn receive(
     processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     Ok(read)
 }
-
-impl fmt::Display for HandshakeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unbegun => f.write_str("the client closed the connection before it sent a byte"),
-            Self::Http => f.write_str("the client speaks HTTP without TLS on a TLS listener: use https://"),
-            Self::Tls(error) => error.fmt(f),
-            Self::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for HandshakeError {}
 
 #[cfg(test)]
 mod tests {

@@ -7,15 +7,17 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, StatusCode};
+use exchange::Edits;
+use http::StatusCode;
+use http::header::CONNECTION;
+use http1::{Body, Fault, Head, LAST_CHUNK, Part, ResponseBody, StatusLine, Table, Version};
+use http1::{response, response_body, write_chunk, write_field};
 use meter::Tick;
 use tokio::task::coop;
 use usage::Cuts;
 
 use super::Raw;
-use super::framing::{Chunks, Framing, LAST_CHUNK, Part, write_chunk};
-use super::head::{self, Lines, StatusLine};
+use super::fields;
 use super::pool::{Connection, Pool};
 use crate::capacity::Permit;
 use crate::engine::net::socket::Output;
@@ -47,6 +49,8 @@ pub(super) struct Transfer {
     streamed: bool,
     /// True if the server keeps the connection.
     is_kept: bool,
+    /// True if the client gets chunks of another body than a chunked one.
+    is_reframed: bool,
     /// Its place among the upstream's active connections.
     pub(super) slot: Permit,
     in_flight: Rc<InFlight>,
@@ -62,7 +66,7 @@ enum State {
         interim: usize,
     },
     /// Its body is expected.
-    Body(Framing),
+    Body(Body),
     /// All of it was forwarded.
     Ended,
     /// It is truncated.
@@ -95,6 +99,7 @@ impl Transfer {
             is_watching: Cell::new(false),
             streamed: false,
             is_kept: false,
+            is_reframed: false,
             slot,
             in_flight: ready.in_flight,
         }
@@ -286,14 +291,14 @@ impl Transfer {
         let bytes = if is_torn { &joined[..] } else { slice };
         let mut from = 0;
         loop {
-            let mut table = head::table();
-            let parsed = match head::response(&bytes[from..], &mut table) {
+            let mut table = Table::new();
+            let parsed = match response(&bytes[from..], &mut table) {
                 Ok(Some(parsed)) => parsed,
-                Ok(None) if bytes.len() - from <= limits::BUFFER_BYTES => {
+                Ok(None) => {
                     *torn = bytes[from..].to_vec();
                     return Ok(0..0);
                 }
-                Ok(None) | Err(httparse::Error::TooManyHeaders) => {
+                Err(Fault::ManyFields | Fault::LongHead) => {
                     return Err(invalid("answered with a head over 64 KiB or 100 fields"));
                 }
                 Err(_) => return Err(invalid("did not answer in valid HTTP")),
@@ -307,7 +312,7 @@ impl Transfer {
                 from = end;
                 continue;
             }
-            self.head(parsed.start, parsed.lines, &bytes[from..end], at, (raw, out))?;
+            self.head(&parsed, &bytes[from..end], at, (raw, out))?;
             let run = self.body(bytes, end, at, out);
             if is_torn {
                 out.extend_from_slice(&bytes[run]);
@@ -320,8 +325,7 @@ impl Transfer {
     /// Reads the head of the response, and makes the one for the client.
     fn head(
         &mut self,
-        start: StatusLine<'_>,
-        lines: Lines<'_, '_>,
+        head: &Head<'_, '_, StatusLine<'_>>,
         bytes: &[u8],
         at: Tick,
         (raw, out): (&Raw, &mut Vec<u8>),
@@ -330,13 +334,14 @@ impl Transfer {
         let invalid = |fault| Answer::invalid(in_flight.upstream_name(), fault);
         let not_http = || invalid("did not answer in valid HTTP");
         let mut fields = raw.fields.borrow_mut();
-        head::map(&mut fields, lines, &Bytes::copy_from_slice(bytes), bytes.as_ptr()).ok_or_else(not_http)?;
+        fields::map(&mut fields, head.lines, &Bytes::copy_from_slice(bytes), bytes.as_ptr())
+            .ok_or_else(not_http)?;
         let map = &*fields;
-        let status = StatusCode::from_u16(start.code).map_err(|_| not_http())?;
+        let status = StatusCode::from_u16(head.start.code).map_err(|_| not_http())?;
         policy::check_response(status, map, false).map_err(invalid)?;
         let shown = {
             let mut metered = in_flight.metered.borrow_mut();
-            let shown = metered.with(|metering| metering.response_head(start.code, map, at));
+            let shown = metered.with(|metering| metering.response_head(head.start.code, map, at));
             if shown == Some(None) {
                 in_flight.worker.passthrough(Passthrough::Path);
                 metered.finish();
@@ -346,39 +351,49 @@ impl Transfer {
         if let Some(reason) = shown.unread {
             in_flight.worker.passthrough(reason);
         }
-        let framing = framing(status, map).ok_or_else(not_http)?;
-        let is_chunked = matches!(framing, Framing::Chunked(_));
-        let is_reframed = matches!(framing, Framing::Close) || shown.edited && !is_chunked;
-        self.streamed = !matches!(framing, Framing::Length(_));
-        self.is_kept = start.is_http11
-            && !matches!(framing, Framing::Close)
+        let ResponseBody { body, is_reusable } = response_body(head, false).map_err(|_| not_http())?;
+        let is_chunked = matches!(body, Body::Chunked(_));
+        self.streamed = !matches!(body, Body::Length(_));
+        let is_edited = match shown.edits {
+            Edits::None => false,
+            Edits::Stream => true,
+            // This engine does not wait for the first byte.
+            Edits::IfStream => {
+                let mut metered = in_flight.metered.borrow_mut();
+                metered.with(|metering| metering.exchange.is_edited(b"", self.streamed)).unwrap_or_default()
+            }
+        };
+        self.is_reframed = matches!(body, Body::Close) || is_edited && !is_chunked;
+        self.is_kept = is_reusable
+            && head.version == Version::Http11
             && (!map.contains_key(CONNECTION) || !headers::lists(map, &CONNECTION, "close"));
-        self.edit = shown.edited.then(Box::default);
+        self.edit = is_edited.then(Box::default);
         in_flight.answering.set(true);
+        in_flight.watch();
 
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(status.as_str().as_bytes());
         out.push(b' ');
-        out.extend_from_slice(start.reason.as_bytes());
+        out.extend_from_slice(head.start.reason.as_bytes());
         out.extend_from_slice(b"\r\n");
         let has_named = map.contains_key(CONNECTION);
-        for line in lines {
+        for line in head.lines.iter() {
             let is = |field: &str| line.name.eq_ignore_ascii_case(field);
-            let is_length = is("content-length") && (is_chunked || is_reframed);
+            let is_length = is("content-length") && (is_chunked || self.is_reframed);
             let is_framing = is("transfer-encoding") || is("content-length");
             let is_named = has_named && !is_framing && headers::lists(map, &CONNECTION, line.name);
-            if !is_length && !is_named && !head::is_hop_by_hop(line.name) {
-                head::write(out, line.name, line.value);
+            if !is_length && !is_named && !http1::is_hop_by_hop(line.name) {
+                write_field(out, line.name, line.value);
             }
         }
-        if is_reframed {
+        if self.is_reframed {
             out.extend_from_slice(b"transfer-encoding: chunked\r\n");
         }
         if in_flight.worker.draining.get() {
             out.extend_from_slice(b"connection: close\r\n");
         }
         out.extend_from_slice(b"\r\n");
-        self.state = State::Body(framing);
+        self.state = State::Body(body);
         in_flight.spent(at);
         Ok(())
     }
@@ -386,156 +401,90 @@ impl Transfer {
     /// Reads the body from `from` on. Returns the range that goes to the client unchanged, after `out`.
     fn body(&mut self, slice: &[u8], from: usize, at: Tick, out: &mut Vec<u8>) -> Range<usize> {
         let mut state = std::mem::replace(&mut self.state, State::Cut);
-        let State::Body(framing) = &mut state else { return 0..0 };
-        let mut run = None;
-        let ended = match framing {
-            Framing::Length(left) => {
-                let here = ((slice.len() - from) as u64).min(*left) as usize;
-                *left -= here as u64;
-                let data = from..from + here;
-                let ended = *left == 0;
-                if self.edit.is_none() {
-                    self.show(&slice[data.clone()], at);
-                    run = Some(data.clone());
-                } else {
-                    self.edited(&slice[data.clone()], at, ended, out);
-                    if ended {
-                        out.extend_from_slice(LAST_CHUNK);
-                    }
-                }
-                self.is_kept &= data.end == slice.len();
-                ended.then_some(()).ok_or(slice.is_empty())
-            }
-            Framing::Close => {
-                let ended = slice.len() == from && from == 0;
-                self.edited(&slice[from..], at, ended, out);
-                if ended {
-                    out.extend_from_slice(LAST_CHUNK);
-                }
-                ended.then_some(()).ok_or(false)
-            }
-            Framing::Chunked(chunks) => self.chunks(chunks, slice, from, at, (&mut run, out)),
-        };
-        match ended {
-            Ok(()) => self.state = State::Ended,
-            Err(false) => self.state = state,
-            // It is cut; held bytes go first.
-            Err(true) => {
-                if let Some(held) = self.edit.as_mut().and_then(|edit| edit.release()) {
-                    write_chunk(out, &held);
-                }
-            }
-        }
-        run.unwrap_or(0..0)
-    }
-
-    /// Reads chunks. Returns an error until the body has ended: true if it is cut.
-    fn chunks(
-        &mut self,
-        chunks: &mut Chunks,
-        slice: &[u8],
-        from: usize,
-        at: Tick,
-        (run, out): (&mut Option<Range<usize>>, &mut Vec<u8>),
-    ) -> Result<(), bool> {
-        let mut here = from;
-        let mut done = from;
-        let is_edited = self.edit.is_some();
-        let flush = |run: &mut Option<Range<usize>>, out: &mut Vec<u8>| {
-            if let Some(run) = run.take() {
-                out.extend_from_slice(&slice[run]);
-            }
-        };
-        if slice.is_empty() {
-            return Err(true);
-        }
-        loop {
-            let part = match chunks.next(slice, &mut here) {
-                Ok(Some(part)) => part,
-                Ok(None) => {
-                    if !is_edited {
-                        *run = Some(from..slice.len());
-                    }
-                    return Err(false);
-                }
-                Err(_invalid) => {
-                    match is_edited {
-                        true => flush(run, out),
-                        false => *run = Some(from..done),
-                    }
-                    return Err(true);
-                }
-            };
-            match part {
-                Part::Data { data, .. } if !is_edited => {
-                    self.show(&slice[data], at);
-                    done = here;
-                }
-                // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded unchanged.
-                Part::Data { data, whole } => {
-                    let changed = self.show_edited(&slice[data.clone()], at, false);
-                    match (changed, whole) {
-                        (None, Some(whole)) => {
-                            let start = run.take().map_or(whole.start, |run| run.start);
-                            *run = Some(start..whole.end);
-                        }
+        let State::Body(body) = &mut state else { return 0..0 };
+        let is_last = slice.is_empty();
+        let (mut here, mut run) = (from, Run { slice, range: 0..0 });
+        let ended = loop {
+            match body.next(slice, &mut here) {
+                Ok(Some(Part::Data { data, verbatim })) => {
+                    let changed = self.show(&slice[data.clone()], at);
+                    match (changed, verbatim.filter(|_| !self.is_reframed)) {
+                        (None, Some(range)) => run.extend(range, out),
+                        // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded
+                        // unchanged.
                         (changed, _) => {
-                            flush(run, out);
+                            run.flush(out);
                             write_chunk(out, changed.as_deref().unwrap_or(&slice[data]));
                         }
                     }
                 }
-                Part::End { line, end } => {
+                Ok(Some(Part::End { verbatim, end })) => {
                     self.is_kept &= end == slice.len();
-                    if !is_edited {
-                        *run = Some(from..end);
-                        return Ok(());
-                    }
-                    let held = self.edit.as_mut().and_then(|edit| edit.release());
-                    match (held, line) {
-                        (None, Some(line)) => {
-                            let start = run.take().map_or(line, |run| run.start);
-                            *run = Some(start..end);
-                        }
-                        (held, _) => {
-                            flush(run, out);
-                            write_chunk(out, held.as_deref().unwrap_or_default());
-                            out.extend_from_slice(LAST_CHUNK);
-                        }
-                    }
-                    return Ok(());
+                    break Some(verbatim);
+                }
+                Ok(None) if is_last && matches!(body, Body::Close) => break Some(None),
+                Ok(None) if !is_last => {
+                    self.state = state;
+                    return run.range;
+                }
+                // It is cut; held bytes go first.
+                Ok(None) | Err(_) => break None,
+            }
+        };
+        let held = self.edit.as_mut().and_then(|edit| edit.release());
+        let is_chunked = self.is_reframed || matches!(body, Body::Chunked(_));
+        match (held, ended.clone().flatten()) {
+            (None, Some(range)) => run.extend(range, out),
+            (held, _) if is_chunked => {
+                run.flush(out);
+                write_chunk(out, held.as_deref().unwrap_or_default());
+                if ended.is_some() {
+                    out.extend_from_slice(LAST_CHUNK);
                 }
             }
+            _ => {}
         }
-    }
-
-    /// Shows data to the exchange, and writes what goes to the client as one chunk.
-    fn edited(&mut self, data: &[u8], at: Tick, last: bool, out: &mut Vec<u8>) {
-        if self.edit.is_none() {
-            self.show(data, at);
-            return write_chunk(out, data);
+        if ended.is_some() {
+            self.state = State::Ended;
         }
-        let changed = self.show_edited(data, at, last);
-        write_chunk(out, changed.as_deref().unwrap_or(data));
-        if last && let Some(held) = self.edit.as_mut().and_then(|edit| edit.release()) {
-            write_chunk(out, &held);
-        }
+        run.range
     }
 
     /// Shows data to the exchange. Returns what goes to the client in its place; `None` if that is the same.
-    fn show_edited(&mut self, data: &[u8], at: Tick, last: bool) -> Option<Bytes> {
+    fn show(&mut self, data: &[u8], at: Tick) -> Option<Bytes> {
         let Self { edit, in_flight, slices, .. } = self;
-        let edit = edit.as_deref_mut()?;
+        let Some(edit) = edit.as_deref_mut() else {
+            show(in_flight, slices, data, at, &mut Cuts::default());
+            return None;
+        };
         let is_watching = show(in_flight, slices, data, at, &mut edit.cuts);
         if edit.passes(data.len()) {
             return None;
         }
-        Some(edit.apply(in_flight, Bytes::copy_from_slice(data), last || !is_watching))
+        Some(edit.apply(in_flight, Bytes::copy_from_slice(data), !is_watching))
+    }
+}
+
+/// A range of a slice that goes to the client unchanged, after all that was made anew.
+struct Run<'s> {
+    slice: &'s [u8],
+    range: Range<usize>,
+}
+
+impl Run<'_> {
+    /// Adds a range, which usually follows.
+    fn extend(&mut self, range: Range<usize>, out: &mut Vec<u8>) {
+        if self.range.end != range.start {
+            self.flush(out);
+            self.range.start = range.start;
+        }
+        self.range.end = range.end;
     }
 
-    /// Shows data to the exchange, of a body that is not edited.
-    fn show(&mut self, data: &[u8], at: Tick) {
-        show(&self.in_flight, &mut self.slices, data, at, &mut Cuts::default());
+    /// Writes the range before what is made anew.
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.slice[self.range.clone()]);
+        self.range = 0..0;
     }
 }
 
@@ -554,18 +503,4 @@ fn show(in_flight: &InFlight, slices: &mut u32, data: &[u8], at: Tick, cuts: &mu
         metered.with(|metering| metering.spent(ns));
     }
     metered.is_watching()
-}
-
-/// The framing of a response to a `POST`; `None` if it is ambiguous (RFC 9112 §6.3).
-fn framing(status: StatusCode, map: &HeaderMap) -> Option<Framing> {
-    if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
-        return Some(Framing::Length(0));
-    }
-    if map.contains_key(TRANSFER_ENCODING) {
-        return Some(Framing::Chunked(Chunks::new()));
-    }
-    let mut lengths = map.get_all(CONTENT_LENGTH).iter();
-    let Some(length) = lengths.next() else { return Some(Framing::Close) };
-    let is_one = lengths.all(|other| other == length) && length.as_bytes().iter().all(u8::is_ascii_digit);
-    Some(Framing::Length(length.to_str().ok().filter(|_| is_one)?.parse().ok()?))
 }

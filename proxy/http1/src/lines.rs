@@ -1,0 +1,78 @@
+//! The fields of a head, in the buffer that received it.
+
+/// One field: its name as sent, and its value without the blanks around it.
+pub type Line<'b> = httparse::Header<'b>;
+
+/// The fields of a head, in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<'h, 'b>(pub(crate) &'h [Line<'b>]);
+
+impl<'h, 'b> Lines<'h, 'b> {
+    /// All fields.
+    pub fn iter(self) -> impl Iterator<Item = &'h Line<'b>> {
+        self.0.iter()
+    }
+
+    /// The number of fields.
+    pub const fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there are no fields.
+    pub const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The values of the fields with this name.
+    pub fn all(self, name: &str) -> impl Iterator<Item = &'b [u8]> + use<'h, 'b, '_> {
+        self.0.iter().filter(move |line| line.name.eq_ignore_ascii_case(name)).map(|line| line.value)
+    }
+
+    /// True if there is a field with this name.
+    pub fn has(self, name: &str) -> bool {
+        self.all(name).next().is_some()
+    }
+
+    /// True if a list of tokens, in all fields with this name, has `token`.
+    pub fn lists(self, name: &str, token: &str) -> bool {
+        self.all(name).flat_map(tokens).any(|item| item.eq_ignore_ascii_case(token.as_bytes()))
+    }
+}
+
+/// The elements of a comma-separated list (RFC 9110 §5.6.1), without the blanks around them; empty ones are skipped.
+pub fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    value.split(|&byte| byte == b',').filter_map(move |item| {
+        let from = item.iter().position(|byte| !is_blank(byte))?;
+        let to = item.iter().rposition(|byte| !is_blank(byte))?;
+        Some(&item[from..=to])
+    })
+}
+
+/// Returns true if a field ends at this hop (RFC 9110 §7.6.1), `Connection` itself included. Those that `Connection`
+/// names end here, too.
+pub fn is_hop_by_hop(name: &str) -> bool {
+    let is = |field: &str| name.eq_ignore_ascii_case(field);
+    match name.len() {
+        2 => is("te"),
+        7 => is("upgrade"),
+        10 => is("connection") || is("keep-alive"),
+        14 => is("http2-settings"),
+        16 => is("proxy-connection"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_split_at_commas() {
+        let items: Vec<_> = tokens(b" a ,,\tb c,").collect();
+        assert_eq!(items, [&b"a"[..], b"b c"]);
+        let lines =
+            [Line { name: "Connection", value: b"x" }, Line { name: "connection", value: b"A, Close" }];
+        assert!(Lines(&lines).lists("CONNECTION", "close") && !Lines(&lines).lists("connection", "b"));
+    }
+}

@@ -1,0 +1,75 @@
+//! The readings of this crate, in the oracle's types.
+
+use http1::{Chunks, Fault, Part, Table, Version, request, response, trailers};
+
+use crate::naive::{Chunked, Fields, Head, Read};
+
+/// A head and the bytes behind it; `None` if it is not whole.
+pub(crate) type Verdict = Result<Option<(Head, Vec<u8>)>, Fault>;
+
+pub(crate) fn read_request(bytes: &[u8]) -> Verdict {
+    let mut table = Table::new();
+    Ok(request(bytes, &mut table)?.map(|head| {
+        let version = if head.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
+        let start = [head.start.method, head.start.target, version].map(str::to_string);
+        let fields = head.lines.iter().map(|line| (line.name.to_string(), line.value.to_vec()));
+        ((start, fields.collect()), bytes[head.len..].to_vec())
+    }))
+}
+
+/// The status, and the fields, of a response's head.
+pub(crate) fn read_response(bytes: &[u8]) -> Result<Option<(u16, Fields)>, Fault> {
+    let mut table = Table::new();
+    Ok(response(bytes, &mut table)?.map(|head| {
+        let fields = head.lines.iter().map(|line| (line.name.to_string(), line.value.to_vec()));
+        (head.start.code, fields.collect())
+    }))
+}
+
+/// The verdict on a chunked body in these slices, and its payload up to an error or to the end of the input.
+pub(crate) fn read_chunked(slices: &[&[u8]], is_request: bool) -> (Read<Chunked>, Vec<u8>) {
+    let (mut chunks, mut payload) = (Chunks::new(is_request), Vec::new());
+    for (index, slice) in slices.iter().enumerate() {
+        let mut at = 0;
+        loop {
+            match chunks.next(slice, &mut at) {
+                Ok(None) => break,
+                Ok(Some(Part::Data { data, verbatim })) => {
+                    assert!(!data.is_empty());
+                    if let Some(verbatim) = verbatim {
+                        assert_canonical(&slice[verbatim], &slice[data.clone()]);
+                    }
+                    payload.extend_from_slice(&slice[data]);
+                }
+                Ok(Some(Part::End { verbatim, end })) => {
+                    assert!(chunks.is_ended() && end == at);
+                    assert!(verbatim.is_none_or(|range| &slice[range] == b"0\r\n\r\n"));
+                    let fields = trailers_of(&chunks);
+                    let rest = [&slice[end..], &slices[index + 1..].concat()].concat();
+                    let body = Chunked { payload: payload.clone(), trailers: fields };
+                    return (Read::Whole(body, rest), payload);
+                }
+                Err(_) => return (Read::Invalid, payload),
+            }
+        }
+        assert_eq!(at, slice.len(), "a slice is read to its end");
+    }
+    (Read::Partial, payload)
+}
+
+fn trailers_of(chunks: &Chunks) -> Fields {
+    match chunks.trailers() {
+        [] => Vec::new(),
+        section => {
+            let lines = trailers(section).expect("the decoder has parsed them");
+            lines.iter().map(|line| (line.name.to_string(), line.value.to_vec())).collect()
+        }
+    }
+}
+
+/// Asserts that a range that may be forwarded as it is has the one line that its data gets from a plain encoder.
+fn assert_canonical(verbatim: &[u8], data: &[u8]) {
+    let mut chunk = Vec::new();
+    http1::write_chunk(&mut chunk, data);
+    assert_eq!(verbatim.to_ascii_lowercase(), chunk.to_ascii_lowercase());
+}

@@ -1,0 +1,16 @@
+//! Chunked bodies: any bytes give the same as by the oracle, whole, byte by byte and at each cut.
+
+#![no_main]
+#![allow(dead_code, reason = "the other targets use the rest")]
+
+#[path = "../../../proxy/http1/tests/messages/agreement.rs"]
+mod agreement;
+#[path = "../../../proxy/http1/tests/messages/naive.rs"]
+mod naive;
+#[path = "../../../proxy/http1/tests/messages/read.rs"]
+mod read;
+
+use agreement::assert_chunked;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| [true, false].into_iter().for_each(|is_request| assert_chunked(data, is_request)));
