@@ -15,6 +15,8 @@ RESPONSES = "/v1/responses"
 WANTED = {INJECT: {AT_END}, CONTINUOUS: {AT_END, RUNNING}, OBSERVE: set()}
 ANY_KIND = "openai"
 """An unknown kind: only the path determines the options."""
+ADD_PLACEHOLDERS = {"ollama"}
+"""Kinds that send a usage without counts in every other frame, if usage is requested only."""
 REFUSALS = (400, 422)
 """Statuses by which a server may reject the options; it then gets the original request."""
 
@@ -70,14 +72,14 @@ def expect_one_insertion(old, new):
     assert new.endswith(old[same:]) and len(new) >= len(old)
 
 
-def taken_out(body, flags):
+def taken_out(body, flags, adds_placeholders=False):
     """The body of a stream without the effects of these options: without events that have only usage, and without the
     usage members of the others."""
     events = answer.events(body)
     rest = body[sum(map(len, events)):]
     if AT_END in flags:
         events = [event for event in events if not answer.is_usage_only(event)]
-    if RUNNING in flags:
+    if RUNNING in flags or AT_END in flags and adds_placeholders:
         events = [event if answer.is_usage_only(event) else without(event, "usage") for event in events]
     if TIMINGS in flags:
         events = [event if is_last(event) else without(event, "timings") for event in events]

@@ -19,6 +19,8 @@ class Engine:
     name: str
     kind: str
     """tokenmeter's name for it."""
+    is_configured = False
+    """True if tokenmeter is told its kind in all tests."""
     start_script: str
     ready_seconds = 900
     """Maximum seconds until it serves; on a busy machine that of vLLM takes minutes."""
@@ -125,7 +127,8 @@ class Engine:
         """Asserts that the server behind a gateway received this number of requests: a request that the gateway repeats
         has tokens that no client receives."""
         if self.received:
-            assert difference.of(self.received) == count
+            received = difference.of(self.received)
+            assert received == count, f"{received:.0f} for {count}; the last ones: {self.last_received(int(max(received, count)))}"
 
     def stops(self, case):
         """True if it stops that case once its client left."""
@@ -177,6 +180,41 @@ class Vllm(Engine):
         return samples.sum("vllm:prompt_tokens_total") - samples.sum(self.cached)
 
 
+class Dynamo(Engine):
+    """NVIDIA Dynamo's front end before its mocker, whose answers are random tokens whatever the seed. The counters of its
+    router are exact; those named `dynamo_frontend` leave tokens without text and all prompts but one out."""
+    name = kind = "dynamo"
+    is_configured = True
+    start_script = "start-dynamo"
+    health = "/v1/models/tiny/ready"
+    slots = 8
+    generated = "generated"
+    cached = "dynamo_frontend_cached_tokens_sum"
+    router = "dynamo_component_router_"
+    running = "dynamo_frontend_inflight_requests"
+    waiting = "dynamo_frontend_queued_requests"
+    topics = ("test_paths",)
+    workers, phase = "aggregated", "aggregated"
+
+    def arguments(self):
+        return (self.workers,)
+
+    def counters(self):
+        samples = super().counters()
+        # a worker for prefill generates a token, which the one for decode generates again
+        prefills = samples.sum(self.router + "input_sequence_tokens_count", phase="prefill")
+        samples.rows.append((self.generated, {}, samples.sum(self.router + "output_sequence_tokens_sum") - prefills))
+        return samples
+
+    def uncached(self, samples):
+        return samples.sum(self.router + "input_sequence_tokens_sum", phase=self.phase) - samples.sum(self.cached)
+
+
+class Disaggregated(Dynamo):
+    """Dynamo's front end before a worker for prefill and one for decode."""
+    workers, phase = "disaggregated", "decode"
+
+
 class LiteLlm(LlamaCpp):
     """LiteLLM's proxy before llama.cpp, whose counters have the generated tokens. A tap between the two counts
     requests."""
@@ -201,6 +239,12 @@ class LiteLlm(LlamaCpp):
 
     def arguments(self):
         return self.between.address[1:]
+
+    def last_received(self, count):
+        """The last requests that the server received: their paths, what LiteLLM's client says of its repetitions, and the
+        statuses."""
+        return [(request.path, request.header("x-stainless-retry-count"), response and response.status)
+                for request, response in self.between.in_order()[-count:]]
 
     def stop(self):
         super().stop()
@@ -268,7 +312,19 @@ class MistralRs(Uncounted):
     topics = ("test_bytes", "test_refused", "test_passthrough")
 
 
-USAGE = re.compile(rb'"(?:prompt_tokens|input_tokens)": ?(\d+)'), re.compile(rb'"(?:completion_tokens|output_tokens)": ?(\d+)')
+class Ollama(Uncounted):
+    """Ollama. Its answers follow the seed."""
+    name = kind = "ollama"
+    is_configured = True
+    start_script = "start-ollama"
+    health = "/v1/models/tiny"
+    slots = 4
+    only_by_name = True
+    topics = ("test_paths",)
+
+
+USAGE = (re.compile(rb'"(?:prompt_tokens|input_tokens|prompt_eval_count)": ?(\d+)'),
+         re.compile(rb'"(?:completion_tokens|output_tokens|eval_count)": ?(\d+)'))
 
 
 def tokens(body):
@@ -276,4 +332,4 @@ def tokens(body):
     return tuple(int(told[-1]) if (told := name.findall(body)) else 0 for name in USAGE)
 
 
-KINDS = {kind.name: kind for kind in (LlamaCpp, LiteLlm, Vllm, Transformers, MistralRs)}
+KINDS = {kind.name: kind for kind in (LlamaCpp, LiteLlm, Vllm, Dynamo, Transformers, MistralRs, Ollama)}

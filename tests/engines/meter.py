@@ -9,6 +9,9 @@ from process import WAIT_SECONDS, Process, eventually, free_port
 EXCHANGES = "tokenmeter_exchanges_total"
 PASSED = "tokenmeter_passthrough_total"
 TOKENS = "tokenmeter_tokens_total"
+UNREAD = (("tokenmeter_unknown_usage_total", "member"), ("tokenmeter_usage_disagreements_total", "disagreement"),
+          ("tokenmeter_mislabelled_responses_total", "stated"))
+"""The metrics of answers that are not understood, each with the label of the reason."""
 
 
 class Meter:

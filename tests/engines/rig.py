@@ -52,8 +52,13 @@ class Rig:
         """The address for clients."""
         return self.address_of(asked.INJECT)
 
-    def meter_of(self, policy, kind=asked.ANY_KIND):
+    def kind(self, kind):
+        """The configured kind of engine, if a test names none."""
+        return kind or (self.engine.kind if self.engine.is_configured else asked.ANY_KIND)
+
+    def meter_of(self, policy, kind=None):
         """tokenmeter with that usage policy and that configured kind of engine; started on first use."""
+        kind = self.kind(kind)
         if (policy, kind) not in self.meters:
             # default values are not passed as options
             options = () if policy == asked.INJECT else ("--usage", policy)
@@ -70,14 +75,14 @@ class Rig:
     def meter(self):
         return self.meter_of(asked.INJECT)
 
-    def address_of(self, policy, kind=asked.ANY_KIND):
+    def address_of(self, policy, kind=None):
         """The address for clients of that policy."""
         meter = self.meter_of(policy, kind)
         return meter.address if meter else self.tap.address
 
-    def added(self, case, policy=asked.INJECT, kind=asked.ANY_KIND):
+    def added(self, case, policy=asked.INJECT, kind=None):
         """The options in the engine's request beyond the sent ones; of a rejected request, in the last attempt."""
-        return asked.added(case, policy, kind) if self.metered and case.error not in asked.REFUSALS else set()
+        return asked.added(case, policy, self.kind(kind)) if self.metered and case.error not in asked.REFUSALS else set()
 
     def expect_request(self, case, seen, added):
         """Asserts that the request reached the engine unchanged, except for the added options and their
@@ -94,7 +99,8 @@ class Rig:
     def for_client(self, seen, added):
         """The expected body for the client of an answer that the engine sent."""
         known = added if self.engine.counts_running else added - {asked.RUNNING}
-        return asked.taken_out(seen.body, known) if known and seen.status < 400 else seen.body
+        adds = self.engine.is_configured and self.engine.kind in asked.ADD_PLACEHOLDERS
+        return asked.taken_out(seen.body, known, adds) if known and seen.status < 400 else seen.body
 
     def stop(self):
         self.forget_meters()
@@ -105,7 +111,7 @@ class Rig:
     def new_name(self, case):
         return f"{case.name}-{next(self.numbers)}"
 
-    def run(self, case, policy=asked.INJECT, kind=asked.ANY_KIND):
+    def run(self, case, policy=asked.INJECT, kind=None):
         """Send the case directly and through tokenmeter; each case once in each way, for any number of tests."""
         if case.name not in self.direct:
             self.direct[case.name] = call.send(self.engine.address, case)
@@ -113,7 +119,7 @@ class Rig:
             self.runs[case.name, policy, kind] = self.through(case, self.direct[case.name], policy, kind)
         return self.runs[case.name, policy, kind]
 
-    def through(self, case, direct=None, policy=asked.INJECT, kind=asked.ANY_KIND):
+    def through(self, case, direct=None, policy=asked.INJECT, kind=None):
         meter, name = self.meter_of(policy, kind), self.new_name(case)
         engine_before = self.engine.settled_counters()
         meter_before = meter and meter.samples()

@@ -59,18 +59,20 @@ class Tap:
 
     def exchanges(self, case):
         """(request, response) of each exchange with that case header, in order; the response may be None."""
-        found = [pair for connection in list(self.connections) for pair in connection.exchanges()
-                 if pair[0].header(CASE) == case]
-        return sorted(found, key=lambda pair: pair[0].begun)
+        return [pair for pair in self.in_order() if pair[0].header(CASE) == case]
 
     def every_exchange(self):
         """name -> (request, response) of all exchanges, the last of each name."""
+        return {pair[0].header(CASE): pair for pair in self.in_order()}
+
+    def in_order(self):
+        """(request, response) of each exchange so far; the response may be None."""
         found = [pair for connection in list(self.connections) for pair in connection.exchanges()]
-        return {pair[0].header(CASE): pair for pair in sorted(found, key=lambda pair: pair[0].begun)}
+        return sorted(found, key=lambda pair: pair[0].begun)
 
     def requests(self):
         """Number of requests so far."""
-        return sum(len(connection.exchanges()) for connection in list(self.connections))
+        return len(self.in_order())
 
     def answers(self):
         """The body of each answer so far."""

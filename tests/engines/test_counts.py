@@ -3,7 +3,7 @@ import pytest
 
 import answer
 import cases
-from meter import EXCHANGES, TOKENS
+from meter import EXCHANGES, TOKENS, UNREAD
 
 CASES = cases.answered
 pytestmark = pytest.mark.metered
@@ -67,6 +67,11 @@ def test_exchange_is_counted_once(rig, case):
     assert set(ending) <= {ENDINGS[finish] for finish in finishes}
     assert run.meter.of(EXCHANGES, model="tiny") == 1
     assert run.meter.after.sum("tokenmeter_exchanges_in_flight") == 0
+
+
+def test_usage_is_understood(rig, case):
+    run = rig.run(case)
+    assert [run.meter.by(*unread) for unread in UNREAD] == [{}] * len(UNREAD)
 
 
 def test_times_are_observed(rig, case):

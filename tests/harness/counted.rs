@@ -36,7 +36,7 @@ const OTHERS: [&str; 6] = [
     r#""id":"x,\"usage\":{}""#,
     r#""model":"m""#,
     r#""created":17"#,
-    r#""nested":{"usage":{"completion_tokens":9},"choices":[]}"#,
+    r#""metadata":{"usage":{"completion_tokens":9},"choices":[]}"#,
     r#""list":[1,{"a":"}"}]"#,
     r#""system_fingerprint":null"#,
 ];

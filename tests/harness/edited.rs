@@ -19,16 +19,24 @@ pub struct Edited {
     pub unasked: bool,
 }
 
-/// Edits an event stream that arrives in `slices`, of a client that did not request what was `added`. Held bytes stay
-/// held until the end of the body.
+/// Edits an event stream that arrives in `slices`, of a client that did not request what was `added`, from a server that
+/// sends usage members without counts only on request. Held bytes stay held until the end of the body.
 pub fn edited<'a>(
     dialect: Dialect,
     added: Option<AddedOptions>,
     slices: impl IntoIterator<Item = &'a [u8]>,
 ) -> Edited {
-    let mut scanner = Scanner::new(dialect, Framing::Sse);
     let asked = added.is_some_and(|added| !added.include);
-    let mut filter = UsageFilter::new(added, asked);
+    filtered(dialect, UsageFilter::new(added, asked).without_placeholders(), slices)
+}
+
+/// Edits an event stream that arrives in `slices` by this filter.
+pub fn filtered<'a>(
+    dialect: Dialect,
+    mut filter: UsageFilter,
+    slices: impl IntoIterator<Item = &'a [u8]>,
+) -> Edited {
+    let mut scanner = Scanner::new(dialect, Framing::Sse);
     filter.arm(&mut scanner);
     let (mut editor, mut body) = (Editor::new(), Vec::new());
     for slice in slices {

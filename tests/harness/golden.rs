@@ -41,9 +41,10 @@ pub fn text(record: &Record) -> String {
     line("first visible", &seen(timing.first_visible_ns));
     line("first tool", &seen(timing.first_tool_ns));
     line("weight", &timing.weight.name());
-    line("inter-token gaps", &timing.inter_token.buckets.iter().sum::<u64>());
-    line("chunk gaps", &timing.chunk_gap.buckets.iter().sum::<u64>());
-    line("positions", &format_args!("{:?}", timing.position.map(|span| span.tokens)));
+    let pace = timing.pace();
+    line("inter-token gaps", &pace.inter_token.buckets.iter().sum::<u64>());
+    line("chunk gaps", &pace.chunk_gap.buckets.iter().sum::<u64>());
+    line("positions", &format_args!("{:?}", pace.position.map(|span| span.tokens)));
     text
 }
 

@@ -9,6 +9,7 @@ pub mod counted;
 pub mod cuts;
 pub mod dice;
 pub mod edited;
+pub mod event_stream;
 pub mod golden;
 pub mod maker;
 pub mod message;

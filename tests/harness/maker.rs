@@ -4,6 +4,7 @@
 
 mod anthropic;
 mod cohere;
+mod converse;
 mod gemini;
 mod generate;
 mod interactions;
@@ -52,7 +53,7 @@ pub fn body_of(dice: &mut Dice<'_>, dialect: Dialect, framing: Framing) -> Made 
         Framing::Sse => maker.stream(),
         Framing::Ndjson => maker.lines(),
         Framing::Json => maker.frame(true),
-        Framing::Messages => maker.frame(false),
+        Framing::Messages | Framing::EventStream => maker.frame(false),
     }
     let mut body = maker.text.into_bytes();
     if dice.one_in(24) {
@@ -125,6 +126,7 @@ impl Maker<'_, '_> {
             "\"arguments\":\"",
             "TokenCount\":",
             "_count\":",
+            "BlockIndex\":",
             "sequence_number\":",
         ];
         while let Some((at, value)) = values.iter().filter_map(|v| Some((rest.find(v)?, *v))).min() {
@@ -234,6 +236,7 @@ impl Maker<'_, '_> {
             Dialect::Gemini => self.gemini(unstreamed),
             Dialect::GeminiInteractions => self.interactions(unstreamed),
             Dialect::Cohere => self.cohere(unstreamed),
+            Dialect::BedrockConverse => self.converse(unstreamed),
             Dialect::Embeddings | Dialect::Rerank => self.prompts(),
             Dialect::Transcription => self.transcription(unstreamed),
             Dialect::Realtime => self.realtime(),

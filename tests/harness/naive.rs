@@ -8,6 +8,7 @@
 //!
 //! * any dialect: a finish word of another dialect only; a server time beyond 2^53 ns; two places of one count, time,
 //!   model, id or list of ids that disagree;
+//! * chat, completions: an array of answers;
 //! * chat: `delta` beside `message`; an answer of no model and no content that is whole or counted; timings beside a
 //!   usage without counts;
 //! * Responses, Anthropic, Cohere: a frame without `type` that is not the unstreamed form; an unstreamed body without a
@@ -23,16 +24,19 @@
 //! * Triton: no `text_output`;
 //! * Gemini: a count of tool use alone; an array in a stream; a frame without a known part; an unstreamed interaction
 //!   with a type, or with steps and outputs;
+//! * Bedrock's Converse: parts of an event beside those of an answer, or of two events;
 //! * Cohere: text of another type of event; an unstreamed body with a plan or calls, or without a message;
 //! * embeddings and rankings: a rejected count beside another, or beside an invalid usage;
 //! * transcription: members of a chat beyond content, role and finish, and llama.cpp's members beside one; text at an
 //!   unknown place;
-//! * unknown: text that begins like an object and is none, or is not JSON outside a stream of events; an object in a
+//! * Gemini: a frame below `response`;
+//! * unknown: counts of Cohere's first version; text that begins like an object and is none, or is not JSON outside a stream of events; an object in a
 //!   block named `error`; counts in two places; a rejected count beside another.
 
 mod anthropic;
 mod blocks;
 mod cohere;
+mod converse;
 mod counts;
 mod edit;
 mod facts;
@@ -72,7 +76,7 @@ pub fn read(dialect: Dialect, framing: Framing, body: &[u8]) -> Option<Seen> {
         Framing::Sse => reading.sse(body)?,
         Framing::Ndjson => reading.lines(body)?,
         // Their ends are outside of the bytes.
-        Framing::Messages => return None,
+        Framing::Messages | Framing::EventStream => return None,
         Framing::Json => {
             let whole = !value::trim(body).is_empty();
             if whole {

@@ -94,11 +94,12 @@ fn no_token_is_timed_twice() {
     for transcript in Transcript::all() {
         let name = &transcript.name;
         let record = replay(&transcript, Pieces::Reads);
-        let timed: u64 = record.timing.position.iter().map(|span| span.tokens).sum();
+        let pace = record.timing.pace();
+        let timed: u64 = pace.position.iter().map(|span| span.tokens).sum();
         let rest = record.tokens.output().saturating_sub(u64::from(record.choices));
         assert!(timed <= rest, "{name}: {timed} of {rest}");
         let frames = transcript.truth.content_frames.unwrap_or(0) as u64;
-        let gaps: u64 = record.timing.chunk_gap.buckets.iter().sum();
+        let gaps: u64 = pace.chunk_gap.buckets.iter().sum();
         // A frame may have tokens without content.
         assert!(gaps <= frames.max(rest), "{name}: {gaps} gaps between {frames} frames");
     }

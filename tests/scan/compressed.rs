@@ -71,7 +71,7 @@ fn frames(framing: Framing, body: &[u8]) -> Vec<&[u8]> {
     let ends = |at: usize| match framing {
         Framing::Sse => [&b"\n\n"[..], b"\r\r", b"\r\n\r\n"].iter().any(|end| body[..at].ends_with(end)),
         Framing::Ndjson => body[..at].ends_with(b"\n"),
-        Framing::Json | Framing::Messages => false,
+        Framing::Json | Framing::Messages | Framing::EventStream => false,
     };
     let mut frames = Vec::new();
     let mut from = 0;

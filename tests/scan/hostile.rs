@@ -193,7 +193,8 @@ fn nearly_valid_json_is_accepted() {
         "9007199254740993",
         "18446744073709551616",
         "NaN",
-        "\"7\"",
+        "\"x\"",
+        "\"\"",
         "true",
         "{}",
         "[1]",
@@ -206,7 +207,9 @@ fn nearly_valid_json_is_accepted() {
             format!("{{\"choices\":[],\"usage\":{{\"prompt_tokens\":3,\"completion_tokens\":{number}}}}}");
         assert_eq!(hostile(frame.as_bytes()), "whole(in 3 rejected 1) |", "{number}");
     }
-    for (number, count) in [("12.0", 12), ("1e3", 1000), ("-0", 0), ("9007199254740992", 1_u64 << 53)] {
+    for (number, count) in
+        [("12.0", 12), ("\"7\"", 7), ("1e3", 1000), ("-0", 0), ("9007199254740992", 1_u64 << 53)]
+    {
         let frame = format!("{{\"choices\":[],\"usage\":{{\"prompt_tokens\":{number}}}}}");
         assert_eq!(hostile(frame.as_bytes()), format!("whole(in {count}) |"), "{number}");
     }

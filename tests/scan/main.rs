@@ -3,6 +3,7 @@
 
 mod chunkings;
 mod compressed;
+mod event_streams;
 mod hostile;
 mod memory;
 mod numbers;

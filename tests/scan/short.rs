@@ -2,7 +2,7 @@
 //! `server(decode 5)` five nanoseconds of the server's own time; `|` ends a whole frame, `~` a torn one.
 
 use harness::{Seen, SinkCall};
-use scan::{Counts, Delta, Event, Scope, ServerReport};
+use scan::{Count, Counts, Delta, Event, Scope, ServerReport};
 
 /// All events in the notation.
 pub(crate) fn short(seen: &Seen) -> String {
@@ -31,6 +31,7 @@ fn notation(call: &SinkCall) -> String {
         Event::Meta => "meta".to_owned(),
         Event::Done => "done".to_owned(),
         Event::Server(times) => server(times),
+        Event::Unknown(name) => format!("unknown {}", name.as_str()),
         Event::Other => "other".to_owned(),
     }
 }
@@ -71,21 +72,30 @@ fn scope(scope: Scope) -> String {
 }
 
 fn counts(counts: &Counts) -> String {
-    let named = [
-        ("in", counts.input),
-        ("cached", counts.input_cached),
-        ("written", counts.input_cache_write),
-        ("written_1h", counts.input_cache_write_1h),
-        ("heard", counts.input_audio),
-        ("image", counts.input_image),
-        ("video", counts.input_video),
-        ("out", counts.output),
-        ("thought", counts.output_reasoning),
-        ("audio", counts.output_audio),
-        ("drawn", counts.output_image),
-        ("filmed", counts.output_video),
-        ("rejected", (counts.rejected > 0).then_some(u64::from(counts.rejected))),
-    ];
-    let words: Vec<String> = named.iter().filter_map(|(name, n)| n.map(|n| format!("{name} {n}"))).collect();
+    let rejected = (counts.rejected > 0).then_some(u64::from(counts.rejected));
+    let named = COUNTS.iter().zip(Count::ALL).map(|(name, count)| (*name, counts.get(count)));
+    let named = named.chain([("rejected", rejected)]);
+    let words: Vec<String> = named.filter_map(|(name, n)| n.map(|n| format!("{name} {n}"))).collect();
     words.join(" ")
 }
+
+/// The words for the counts, in the order of [`Count::ALL`].
+const COUNTS: [&str; Count::ALL.len()] = [
+    "in",
+    "cached",
+    "written",
+    "written_1h",
+    "heard",
+    "image",
+    "video",
+    "cached_audio",
+    "cached_image",
+    "out",
+    "thought",
+    "audio",
+    "drawn",
+    "filmed",
+    "total",
+    "used_in",
+    "used_out",
+];

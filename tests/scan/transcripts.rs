@@ -1,7 +1,7 @@
 //! Every recorded body: for any cut and any line ends, the scanner reports the same, and agrees with the oracle.
 
 use harness::{Seen, Transcript, cuts, naive};
-use scan::{Dialect, Event, Framing};
+use scan::{Count, Dialect, Event, Extent, Framing, Scanner, Sink};
 
 /// Bodies up to this size are cut at every byte; of larger ones, the first and last frames are.
 const EVERY_CUT_BYTES: usize = 16 * 1024;
@@ -27,6 +27,28 @@ fn oracle_agrees_with_the_truth_of_every_recording() {
         let Transcript { name, dialect, framing, body, .. } = &transcript;
         let seen = naive::read(*dialect, *framing, body).unwrap_or_else(|| panic!("{name}: no opinion"));
         holds_its_truth(&transcript, &seen);
+    }
+}
+
+/// The members of the recorded usages.
+#[test]
+fn no_recording_has_an_unknown_count() {
+    struct Unknown(Vec<String>);
+    impl Sink for Unknown {
+        fn event(&mut self, event: Event) {
+            if let Event::Unknown(name) = event {
+                self.0.push(name.as_str().to_owned());
+            }
+        }
+
+        fn frame(&mut self, _extent: Extent) {}
+    }
+    for Transcript { name, dialect, framing, body, .. } in Transcript::all() {
+        let mut unknown = Unknown(Vec::new());
+        let mut scanner = Scanner::new(dialect, framing);
+        scanner.feed(&body, &mut unknown);
+        scanner.end(&mut unknown);
+        assert!(unknown.0.is_empty(), "{name}: {:?}", unknown.0);
     }
 }
 
@@ -138,9 +160,9 @@ fn holds_its_truth(transcript: &Transcript, seen: &Seen) {
     });
     if let Some(reported) = &truth.reported {
         let counts = last.unwrap_or_else(|| panic!("{name}: no usage was seen"));
-        assert_eq!(counts.input, reported.prompt_tokens, "{name}: input");
+        assert_eq!(counts.get(Count::Input), reported.prompt_tokens, "{name}: input");
         // Without generation there is no count of it.
         let output = reported.completion_tokens.filter(|_| dialect.generates());
-        assert_eq!(counts.output, output, "{name}: output");
+        assert_eq!(counts.get(Count::Output), output, "{name}: output");
     }
 }

@@ -144,7 +144,7 @@ const VECTORS: [Vector; 71] = [
         Chat,
         Sse,
         "data: {\"usage\":{\"total_tokens\":3,\"completion_tokens\":1,\"prompt_tokens\":2},\"choices\":[]}\n\n",
-        "whole(in 2 out 1) |",
+        "whole(in 2 out 1 total 3) |",
     ),
     (
         "an escaped key",

@@ -28,27 +28,21 @@ impl Maker<'_, '_> {
                     ("candidatesTokenCount", |m| m.number()),
                     ("thoughtsTokenCount", |m| m.number()),
                     ("totalTokenCount", |m| m.number()),
-                    ("promptTokensDetails", |m| {
-                        m.list(|m| {
-                            m.object(&[
-                                ("modality", |m| m.word(&["TEXT", "AUDIO", "IMAGE", "VIDEO"])),
-                                ("tokenCount", |m| m.number()),
-                            ]);
-                        });
-                    }),
-                    ("candidatesTokensDetails", |m| {
-                        m.list(|m| {
-                            m.object(&[
-                                ("modality", |m| m.word(&["TEXT", "AUDIO", "IMAGE", "VIDEO"])),
-                                ("tokenCount", |m| m.number()),
-                            ]);
-                        });
-                    }),
+                    ("promptTokensDetails", |m| m.list(Self::details)),
+                    ("cacheTokensDetails", |m| m.list(Self::details)),
+                    ("candidatesTokensDetails", |m| m.list(Self::details)),
                 ]);
             }),
             ("modelVersion", |m| m.string()),
             ("responseId", |m| m.string()),
             ("error", |m| m.seldom()),
+        ]);
+    }
+
+    fn details(&mut self) {
+        self.object(&[
+            ("modality", |m| m.word(&["TEXT", "AUDIO", "IMAGE", "VIDEO"])),
+            ("tokenCount", |m| m.number()),
         ]);
     }
 

@@ -99,6 +99,7 @@ impl Maker<'_, '_> {
             ("total_thought_tokens", |m| m.number()),
             ("total_tokens", |m| m.number()),
             ("input_tokens_by_modality", |m| m.list(Self::modality)),
+            ("cached_tokens_by_modality", |m| m.list(Self::modality)),
             ("output_tokens_by_modality", |m| m.list(Self::modality)),
         ]);
     }

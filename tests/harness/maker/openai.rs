@@ -3,6 +3,7 @@
 use scan::Dialect;
 
 use super::Maker;
+use super::value::Member;
 
 impl Maker<'_, '_> {
     pub(super) fn openai(&mut self, unstreamed: bool) {
@@ -23,7 +24,25 @@ impl Maker<'_, '_> {
             ("prompt_progress", |m| m.seldom()),
             ("metrics", |m| m.metrics()),
             ("service_tier", |m| m.tier()),
+            ("x_provider", |m| m.own_usage()),
         ]);
+    }
+
+    /// A member of a provider, sometimes with the usage.
+    fn own_usage(&mut self) {
+        if self.dice.one_in(4) {
+            self.object(&[("id", |m| m.string()), ("usage", |m| m.usage())]);
+        } else {
+            self.put("{}");
+        }
+    }
+
+    fn usage_of_choice(&mut self) {
+        if self.dice.one_in(4) { self.counts_with(&[]) } else { self.put("null") }
+    }
+
+    fn seldom_number(&mut self) {
+        if self.dice.one_in(4) { self.number() } else { self.put("null") }
     }
 
     fn chat_choice(&mut self) {
@@ -35,6 +54,7 @@ impl Maker<'_, '_> {
             ("finish_reason", |m| m.finish()),
             ("token_ids", |m| m.ids()),
             ("logprobs", |m| m.logprobs()),
+            ("usage", |m| m.usage_of_choice()),
             ("output_ids", |m| if m.dice.one_in(8) { m.ids() } else { m.put("null") }),
         ]);
     }
@@ -118,7 +138,15 @@ impl Maker<'_, '_> {
     }
 
     pub(super) fn usage(&mut self) {
-        self.object(&[
+        self.counts_with(&[("total_prompt_time_sec", |m| {
+            if m.dice.one_in(8) { m.time() } else { m.put("null") }
+        })]);
+    }
+
+    /// A usage with further members. That of a choice has no times: the oracle does not see a list of choices that a
+    /// second one replaces.
+    fn counts_with(&mut self, more: &[Member<Self>]) {
+        let counts: &[Member<Self>] = &[
             ("prompt_tokens", |m| m.number()),
             ("completion_tokens", |m| m.number()),
             ("total_tokens", |m| m.number()),
@@ -149,8 +177,11 @@ impl Maker<'_, '_> {
                 ]);
             }),
             ("reasoning_tokens", |m| m.number()),
-            ("total_prompt_time_sec", |m| if m.dice.one_in(8) { m.time() } else { m.put("null") }),
-        ]);
+            ("cached_tokens", |m| m.seldom_number()),
+            ("prompt_cache_hit_tokens", |m| m.seldom_number()),
+            ("input_tokens_details", |m| m.object(&[("image_tokens", |m| m.seldom_number())])),
+        ];
+        self.object(&[counts, more].concat());
     }
 
     pub(super) fn tier(&mut self) {

@@ -111,7 +111,9 @@ impl Maker<'_, '_> {
                 m.object(&[
                     ("cached_tokens", |m| m.number()),
                     ("audio_tokens", |m| m.number()),
-                    ("cached_tokens_details", |m| m.object(&[("audio_tokens", |m| m.number())])),
+                    ("cached_tokens_details", |m| {
+                        m.object(&[("audio_tokens", |m| m.number()), ("image_tokens", |m| m.number())])
+                    }),
                 ]);
             }),
             ("output_token_details", |m| m.object(&[("audio_tokens", |m| m.number())])),

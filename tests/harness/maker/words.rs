@@ -123,6 +123,10 @@ pub(super) fn token_frames(dialect: Dialect) -> &'static [&'static str] {
             r#"{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"a"}}}}"#,
             r#"{"type":"tool-call-delta","delta":{"message":{"tool_calls":{"function":{"arguments":"a"}}}}}"#,
         ],
+        Dialect::BedrockConverse => &[
+            r#"{"contentBlockIndex":0,"delta":{"text":"a"}}"#,
+            r#"{"contentBlockIndex":1,"delta":{"toolUse":{"input":"a"}},"p":"abcd"}"#,
+        ],
         Dialect::Transcription => &[
             r#"{"id":"trsc-1","choices":[{"delta":{"content":"a"},"finish_reason":null}]}"#,
             r#"{"type":"transcript.text.delta","delta":"a"}"#,

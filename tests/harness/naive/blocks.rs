@@ -27,6 +27,8 @@ struct Block {
     event: Vec<u8>,
     stray: bool,
     commented: bool,
+    /// True if a line is the end mark, without a field name.
+    done: bool,
 }
 
 /// The comments and blocks of a body in order.
@@ -53,12 +55,14 @@ pub(crate) fn items(body: &[u8]) -> Vec<Item> {
     if !unfinished.starts_with(b":") && unfinished.contains(&b':') {
         block.field(&unfinished);
     }
+    block.done |= unfinished == b"[DONE]";
     items.extend(block.end(false));
     items
 }
 
 impl Block {
     fn field(&mut self, line: &[u8]) {
+        self.done |= line == b"[DONE]";
         let (name, value) = match line.iter().position(|&b| b == b':') {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &b""[..]),
@@ -76,9 +80,12 @@ impl Block {
     }
 
     fn end(self, whole: bool) -> Option<Item> {
-        let Self { mut data, event, stray, commented } = self;
+        let Self { mut data, event, stray, commented, done } = self;
         if let Some(data) = &mut data {
             data.pop();
+        }
+        if done && data.is_none() && event != b"error" && !stray {
+            data = Some(b"[DONE]".to_vec());
         }
         let has_content = data.is_some() || event == b"error" || stray;
         has_content.then_some(Item::Block { data, event, stray, whole, commented })

@@ -1,6 +1,6 @@
 //! Cohere's chat, as vLLM serves it: the frame's `type` determines its meaning; counts are floats.
 
-use scan::{Counts, Scope, Usage};
+use scan::{Count, Scope, Usage};
 use serde_json::Value;
 
 use super::facts::{Chars, Choice, FrameFacts, Lead};
@@ -64,15 +64,29 @@ fn usage(holder: &Value) -> Option<Option<Usage>> {
     if counts::is_foreign(usage, &["prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"]) {
         return None;
     }
-    let counts = counts::at(
-        usage,
-        &[
-            ("/tokens/input_tokens", |c| &mut c.input),
-            ("/tokens/output_tokens", |c| &mut c.output),
-            ("/cached_tokens", |c| &mut c.input_cached),
-        ],
-    )?;
-    Some((counts != Counts::default()).then_some(Usage { scope: Scope::Whole, counts }))
+    let places: &[counts::Place] = &[
+        ("/billed_units/input_tokens", Count::Input),
+        ("/billed_units/output_tokens", Count::Output),
+        ("/tokens/input_tokens", Count::InputUsed),
+        ("/tokens/output_tokens", Count::OutputUsed),
+        ("/cached_tokens", Count::InputCached),
+    ];
+    let mut counts = counts::at(usage, places)?;
+    // The invoice counts, and what was used beside another number of it.
+    let is_billed = |tokens: Option<u64>| tokens.is_some_and(|tokens| tokens > 0);
+    if is_billed(counts.get(Count::Input)) && counts.get(Count::InputUsed).is_some() {
+        let cached = counts.get(Count::InputCached);
+        counts.set(Count::InputCached, cached.min(cached.and(counts.get(Count::Input))));
+    }
+    for (billed, used) in [(Count::Input, Count::InputUsed), (Count::Output, Count::OutputUsed)] {
+        if !is_billed(counts.get(billed)) && counts.get(used).is_some() {
+            counts.set(billed, counts.get(used));
+        }
+        if counts.get(billed) == counts.get(used) {
+            counts.set(used, None);
+        }
+    }
+    Some((!counts.is_empty()).then_some(Usage { scope: Scope::Whole, counts }))
 }
 
 fn whole(frame: &Value) -> Option<FrameFacts> {

@@ -146,21 +146,25 @@ impl Rules {
         if added.timings && running {
             return places(&payload, "timings").map_or_else(all, |gone| without(event, gone));
         }
-        if !added.continuous {
-            return all();
-        }
+        let member = || places(&payload, "usage").map_or_else(all, |gone| without(event, gone));
         if !usage {
             self.bare |=
                 choices.iter().any(|choice| has_content(choice) || !is_finish(choice) && !has_role(choice));
-            return all();
+            return if added.include { member() } else { all() };
+        }
+        if !added.continuous {
+            return if added.include && are_zeros(&frame["usage"]) { member() } else { all() };
         }
         let own = finish && self.bare && !self.running;
         self.running |= !finish;
-        match places(&payload, "usage").filter(|_| !own) {
-            Some(gone) => without(event, gone),
-            None => all(),
-        }
+        if own { all() } else { member() }
     }
+}
+
+/// Some counts, all of them zero.
+fn are_zeros(usage: &Value) -> bool {
+    let mut counts = ["prompt_tokens", "completion_tokens"].iter().filter_map(|name| usage[name].as_f64());
+    counts.clone().count() > 0 && counts.all(|count| count == 0.0) && usage["prompt_tokens_details"].is_null()
 }
 
 /// No choice, or LiteLLM's: one with an index and an empty delta.

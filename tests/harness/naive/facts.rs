@@ -169,7 +169,7 @@ impl Choice {
 
     /// Its own count, with that scope.
     pub(crate) fn count_as(&mut self, scope: Scope, counts: Counts) {
-        if counts != Counts::default() {
+        if !counts.is_empty() {
             self.events.push(Event::Usage(Usage { scope, counts }));
         }
     }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::memory::Memory;
 use super::{
-    Frame, anthropic, cohere, gemini, generate, interactions, native, ollama, openai, prompts, realtime,
-    responses, tgi, transcription, triton, unknown,
+    Frame, anthropic, cohere, converse, gemini, generate, interactions, native, ollama, openai, prompts,
+    realtime, responses, tgi, transcription, triton, unknown,
 };
 
 /// The events of a frame, or `None` if they are undefined.
@@ -37,6 +37,7 @@ pub(crate) fn events(
         }
         Dialect::GeminiInteractions => interactions::facts(outside, frame, memory)?,
         Dialect::Cohere => cohere::facts(outside, frame)?,
+        Dialect::BedrockConverse => converse::facts(frame)?,
         Dialect::Embeddings | Dialect::Rerank => prompts::facts(frame)?,
         Dialect::Transcription => transcription::facts(outside, frame)?,
         Dialect::Realtime => realtime::facts(outside, frame)?,
@@ -55,7 +56,7 @@ pub(crate) fn model(dialect: Dialect, frame: &Value) -> Option<&str> {
         Dialect::Gemini => &["/modelVersion"],
         Dialect::GeminiInteractions => &["/model", "/agent", "/interaction/model", "/interaction/agent"],
         // These servers' own formats have no model.
-        Dialect::Tgi | Dialect::Sglang | Dialect::Lmdeploy => &[],
+        Dialect::Tgi | Dialect::Sglang | Dialect::Lmdeploy | Dialect::BedrockConverse => &[],
         _ => &["/model"],
     };
     first_word(dialect, frame, places).filter(|name| name.len() <= 40)
@@ -92,6 +93,15 @@ pub(crate) fn tier(dialect: Dialect, frame: &Value) -> Option<Option<&str>> {
         Dialect::OpenaiChat | Dialect::OpenaiCompletions | Dialect::Transcription | Dialect::VllmGenerate => {
             &["/service_tier"]
         }
+        Dialect::Gemini => &["/usageMetadata/serviceTier"],
+        Dialect::BedrockConverse => &["/serviceTier/type"],
+        Dialect::Unknown => &[
+            "/service_tier",
+            "/usage/service_tier",
+            "/response/service_tier",
+            "/message/usage/service_tier",
+            "/usageMetadata/serviceTier",
+        ],
         _ => &[],
     };
     let is_one = |tier: &&str| {

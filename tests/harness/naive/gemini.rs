@@ -1,6 +1,6 @@
 //! Gemini: a list `candidates`, running counts in every frame, thinking marked part by part.
 
-use scan::{Counts, Finish, Scope, Usage};
+use scan::{Count, Counts, Finish, Scope, Usage};
 use serde_json::Value;
 
 use super::facts::{Chars, Choice, FrameFacts, Lead};
@@ -22,6 +22,10 @@ pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<Vec<FrameFacts>> {
 }
 
 fn one(outside: Frame, frame: &Value) -> Option<FrameFacts> {
+    // Code Assist has frames below it.
+    if frame.get("response").is_some_and(|response| !response.is_null()) {
+        return None;
+    }
     if !frame.is_object() {
         return Some(FrameFacts::lead(Lead::Other));
     }
@@ -41,7 +45,7 @@ fn one(outside: Frame, frame: &Value) -> Option<FrameFacts> {
         let whole = outside.unstreamed || facts.choices.iter().any(|choice| choice.finished);
         let scope = if whole { Scope::Whole } else { Scope::Running(0) };
         let counts = counts(usage, &GENERATE)?;
-        facts.usage = (counts != Counts::default()).then_some(Usage { scope, counts });
+        facts.usage = (!counts.is_empty()).then_some(Usage { scope, counts });
     }
     if says_error(frame) {
         facts.lead = Some(Lead::Error);
@@ -64,13 +68,12 @@ fn choice(place: u32, candidate: &Value) -> Option<Choice> {
 }
 
 const INPUT: [counts::Place; 3] =
-    [("AUDIO", |c| &mut c.input_audio), ("IMAGE", |c| &mut c.input_image), ("VIDEO", |c| &mut c.input_video)];
+    [("AUDIO", Count::InputAudio), ("IMAGE", Count::InputImage), ("VIDEO", Count::InputVideo)];
 
-const OUTPUT: [counts::Place; 3] = [
-    ("AUDIO", |c| &mut c.output_audio),
-    ("IMAGE", |c| &mut c.output_image),
-    ("VIDEO", |c| &mut c.output_video),
-];
+const CACHED: [counts::Place; 2] = [("AUDIO", Count::InputCachedAudio), ("IMAGE", Count::InputCachedImage)];
+
+const OUTPUT: [counts::Place; 3] =
+    [("AUDIO", Count::OutputAudio), ("IMAGE", Count::OutputImage), ("VIDEO", Count::OutputVideo)];
 
 /// The names of the members of a usage object.
 pub(super) struct Names {
@@ -79,8 +82,9 @@ pub(super) struct Names {
     cached: &'static str,
     answer: &'static str,
     thoughts: &'static str,
-    /// The lists by modality, of the prompt and the answer, and the count in each part.
-    lists: [&'static str; 2],
+    total: &'static str,
+    /// The lists by modality, of the prompt, its cached part and the answer, and the count in each part.
+    lists: [&'static str; 3],
     tokens: &'static str,
 }
 
@@ -90,7 +94,8 @@ const GENERATE: Names = Names {
     cached: "cachedContentTokenCount",
     answer: "candidatesTokenCount",
     thoughts: "thoughtsTokenCount",
-    lists: ["promptTokensDetails", "candidatesTokensDetails"],
+    total: "totalTokenCount",
+    lists: ["promptTokensDetails", "cacheTokensDetails", "candidatesTokensDetails"],
     tokens: "tokenCount",
 };
 
@@ -101,7 +106,8 @@ pub(super) const INTERACTIONS: Names = Names {
     cached: "total_cached_tokens",
     answer: "total_output_tokens",
     thoughts: "total_thought_tokens",
-    lists: ["input_tokens_by_modality", "output_tokens_by_modality"],
+    total: "total_tokens",
+    lists: ["input_tokens_by_modality", "cached_tokens_by_modality", "output_tokens_by_modality"],
     tokens: "tokens",
 };
 
@@ -110,21 +116,21 @@ pub(super) fn counts(usage: &Value, names: &Names) -> Option<Counts> {
     let field = |name: &str| -> (Option<u64>, u32) {
         match usage.get(name) {
             None | Some(Value::Null) => (None, 0),
-            Some(value) => (counts::count(value), u32::from(counts::count(value).is_none())),
+            Some(value) => (counts::stated(value), u32::from(counts::stated(value).is_none())),
         }
     };
     let (prompt, tools) = (field(names.prompt), field(names.tools));
     let (answer, thoughts) = (field(names.answer), field(names.thoughts));
-    let cached = field(names.cached);
+    let (cached, total) = (field(names.cached), field(names.total));
     let mut parts = Counts::default();
-    for (list, slots) in names.lists.into_iter().zip([INPUT, OUTPUT]) {
+    for (list, slots) in names.lists.into_iter().zip([&INPUT[..], &CACHED, &OUTPUT]) {
         for part in each(usage.get(list)).filter(|part| part.is_object()) {
             let number = part.get(names.tokens).filter(|count| !count.is_null());
-            let tokens = number.and_then(counts::count);
+            let tokens = number.and_then(counts::stated);
             parts.rejected += u32::from(number.is_some() && tokens.is_none());
             let modality = part.get("modality").and_then(Value::as_str).map(str::to_ascii_uppercase);
-            if let Some((_, slot)) = slots.iter().find(|(name, _)| Some(*name) == modality.as_deref()) {
-                *slot(&mut parts) = tokens;
+            if let Some((_, count)) = slots.iter().find(|(name, _)| Some(*name) == modality.as_deref()) {
+                parts.set(*count, tokens);
             }
         }
     }
@@ -136,12 +142,15 @@ pub(super) fn counts(usage: &Value, names: &Names) -> Option<Counts> {
     };
     let (input, output) = (sum(prompt.0, tools.0), sum(answer.0, thoughts.0));
     let fits = |count: Option<u64>| count.is_none_or(|n| n <= 1 << 53);
-    (fits(input) && fits(output)).then_some(Counts {
-        input,
-        input_cached: cached.0,
-        output,
-        output_reasoning: thoughts.0,
-        rejected: prompt.1 + tools.1 + answer.1 + thoughts.1 + cached.1 + parts.rejected,
-        ..parts
-    })
+    for (count, tokens) in [
+        (Count::Input, input),
+        (Count::InputCached, cached.0),
+        (Count::Output, output),
+        (Count::OutputReasoning, thoughts.0),
+        (Count::Total, total.0),
+    ] {
+        parts.set(count, tokens);
+    }
+    parts.rejected += prompt.1 + tools.1 + answer.1 + thoughts.1 + cached.1 + total.1;
+    (fits(input) && fits(output)).then_some(parts)
 }

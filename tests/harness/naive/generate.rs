@@ -1,7 +1,7 @@
 //! SGLang's and LMDeploy's `/generate`: the same keys with opposite meanings. SGLang repeats the whole answer in every
 //! frame, unless configured otherwise; LMDeploy sends the new part.
 
-use scan::{Dialect, Finish};
+use scan::{Count, Dialect, Finish};
 use serde_json::Value;
 
 use super::facts::{Choice, FrameFacts, Lead};
@@ -85,10 +85,10 @@ fn choice(
         counts::at(
             info,
             &[
-                ("/prompt_tokens", |c| &mut c.input),
-                ("/completion_tokens", |c| &mut c.output),
-                ("/cached_tokens", |c| &mut c.input_cached),
-                ("/reasoning_tokens", |c| &mut c.output_reasoning),
+                ("/prompt_tokens", Count::Input),
+                ("/completion_tokens", Count::Output),
+                ("/cached_tokens", Count::InputCached),
+                ("/reasoning_tokens", Count::OutputReasoning),
             ],
         )?,
     );

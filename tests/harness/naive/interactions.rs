@@ -106,5 +106,5 @@ fn outcome(interaction: &Value) -> (Option<Lead>, Option<Finish>) {
 fn usage(interaction: &Value) -> Option<Option<Counts>> {
     let Some(usage) = interaction.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
     let counts = counts(usage, &INTERACTIONS)?;
-    Some((counts != Counts::default()).then_some(counts))
+    Some((!counts.is_empty()).then_some(counts))
 }

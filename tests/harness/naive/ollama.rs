@@ -1,6 +1,6 @@
 //! Ollama's own dialects, one object a line: the line is the answer, the last one has its counts.
 
-use scan::{Dialect, Finish};
+use scan::{Count, Dialect, Finish};
 use serde_json::Value;
 
 use super::facts::{Choice, FrameFacts, Lead};
@@ -39,19 +39,18 @@ pub(crate) fn facts(dialect: Dialect, outside: Frame, frame: &Value) -> Option<F
         false => None,
     };
     let mut choice = Choice::new(0, len(frame.get("logprobs")), lengths, false, finish);
-    let counts =
-        counts::at(frame, &[("/prompt_eval_count", |c| &mut c.input), ("/eval_count", |c| &mut c.output)])?;
+    let counts = counts::at(frame, &[("/prompt_eval_count", Count::Input), ("/eval_count", Count::Output)])?;
     let server = times::at(frame, times::OLLAMA)?;
     let durations = ["load_duration", "prompt_eval_duration", "eval_duration"];
     let durations = durations.iter().filter_map(|name| frame.get(*name));
     let odd = durations.filter(|value| !value.is_null()).any(|value| counts::count(value).is_none());
-    if odd || !done && (counts != scan::Counts::default() || server.is_some()) {
+    if odd || !done && (!counts.is_empty() || server.is_some()) {
         return None;
     }
     // Ollama omits counts of zero at the end.
-    let is_zero = done && counts != scan::Counts::default() && counts.rejected == 0;
-    let output = counts.output.or(is_zero.then_some(0));
-    choice.count(outside, scan::Counts { output, ..counts });
+    let is_zero = done && !counts.is_empty() && counts.rejected == 0;
+    let output = counts.get(Count::Output).or(is_zero.then_some(0));
+    choice.count(outside, counts.with(Count::Output, output));
     let mut facts = FrameFacts { server, each_counts: true, ..FrameFacts::choice(choice) };
     let word = frame.get("done_reason").filter(|_| done && is_word(frame.get("done_reason")));
     if word.is_some_and(|word| word == "load" || word == "unload") {

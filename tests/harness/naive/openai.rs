@@ -1,6 +1,6 @@
 //! The dialects with a list `choices`: chat, completions, and vLLM's token-in, token-out.
 
-use scan::{Dialect, Finish, Scope, Usage};
+use scan::{Counts, Dialect, Finish, Scope, Usage};
 use serde_json::Value;
 
 use super::facts::{Choice, FrameFacts, Lead};
@@ -13,8 +13,24 @@ const IDS: &[&str] = &["/token_ids", "/output_ids"];
 
 /// The facts of a frame.
 pub(crate) fn facts(dialect: Dialect, outside: Frame, frame: &Value) -> Option<FrameFacts> {
-    let choices = choices(dialect, frame)?;
+    if matches!(dialect, Dialect::OpenaiChat | Dialect::OpenaiCompletions)
+        && each(Some(frame)).any(Value::is_object)
+    {
+        return None;
+    }
+    let mut choices = choices(dialect, frame)?;
     let usage = usage(outside, frame, &choices)?;
+    let own = usages_of_choices(frame)?;
+    // Of a frame with too many events the usage of a choice is passed on before the frame's own is known.
+    let events = choices.iter().map(|choice| choice.events.len() + 1).sum::<usize>();
+    if events > scan::limits::FRAME_MAX_EVENTS && own.iter().any(|counts| !counts.is_empty()) {
+        return None;
+    }
+    if usage.is_none() {
+        for (choice, counts) in choices.iter_mut().zip(own) {
+            choice.count(outside, counts);
+        }
+    }
     let progress = frame.get("prompt_progress").is_some_and(Value::is_object);
     let error =
         is_error(frame) || dialect != Dialect::VllmGenerate && is_swallowed_error(outside, frame, &choices)?;
@@ -29,6 +45,57 @@ pub(crate) fn facts(dialect: Dialect, outside: Frame, frame: &Value) -> Option<F
     };
     let server = times::at(frame, times::OPENAI)?;
     Some(FrameFacts { lead, choices, usage, server, ..FrameFacts::default() })
+}
+
+/// The members of a frame that have no usage of a provider.
+const OWN_MEMBERS: [&str; 18] = [
+    "choices",
+    "usage",
+    "metadata",
+    "sglext",
+    "timings",
+    "__verbose",
+    "metrics",
+    "nvext",
+    "prompt_progress",
+    // Those of other dialects.
+    "message",
+    "response",
+    "interaction",
+    "delta",
+    "details",
+    "meta_info",
+    "usageMetadata",
+    "token",
+    "stop",
+];
+
+/// The usage below a member of the provider.
+pub(super) fn elsewhere(frame: &Value) -> Option<Counts> {
+    let members = frame.as_object().into_iter().flatten();
+    let usages = members
+        .filter(|(name, _)| !OWN_MEMBERS.contains(&name.as_str()))
+        .filter_map(|(_, member)| member.get("usage").filter(|usage| usage.is_object()));
+    let counts: Vec<Counts> = usages.map(untimed).collect::<Option<_>>()?;
+    let is_undefined = counts.len() > 1
+        || counts.len() == 1 && each(frame.get("choices")).any(|choice| choice.get("usage").is_some());
+    (!is_undefined).then(|| counts.first().copied().unwrap_or_default())
+}
+
+/// The counts of a usage at another place than the frame's own, where no server reports mistral.rs's times.
+fn untimed(usage: &Value) -> Option<Counts> {
+    let is_timed = usage.get("total_prompt_time_sec").is_some_and(|time| !time.is_null());
+    if is_timed { None } else { counts::of_usage(usage) }
+}
+
+/// The usage in each choice.
+pub(super) fn usages_of_choices(frame: &Value) -> Option<Vec<Counts>> {
+    let choices = each(frame.get("choices")).filter(|choice| choice.is_object());
+    let usages = choices.map(|choice| match choice.get("usage") {
+        Some(usage) if usage.is_object() => untimed(usage),
+        _ => Some(Counts::default()),
+    });
+    usages.collect()
 }
 
 /// Ollama decodes its own error as an empty answer without a model.
@@ -59,7 +126,13 @@ fn usage(outside: Frame, frame: &Value, choices: &[Choice]) -> Option<Option<Usa
     let running = choices.last().map(|choice| Scope::Running(choice.index));
     let final_ = outside.unstreamed || choices.iter().any(|choice| choice.finished);
     let timings = frame.get("timings").filter(|timings| timings.is_object());
-    let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) else {
+    let own = match frame.get("usage").filter(|usage| usage.is_object()) {
+        Some(usage) => Some(counts::of_usage(usage)?),
+        None => None,
+    };
+    let said = |counts: &Counts| !counts.is_empty();
+    let elsewhere = Some(elsewhere(frame)?).filter(said);
+    let Some(counts) = own.filter(said).or(elsewhere).or(own) else {
         let counts = timings.and_then(counts::of_timings);
         return Some(
             counts.zip(running).filter(|_| one.is_some()).map(|(counts, scope)| Usage { scope, counts }),
@@ -76,8 +149,7 @@ fn usage(outside: Frame, frame: &Value, choices: &[Choice]) -> Option<Option<Usa
         (_, None) if final_ => Scope::Whole,
         _ => running?,
     };
-    let counts = counts::of_usage(usage)?;
-    if counts == scan::Counts::default() {
+    if counts.is_empty() {
         // Seconds of audio are no tokens. Whether timings count instead is undefined.
         return if timings.is_some() { None } else { Some(None) };
     }

@@ -1,9 +1,8 @@
 //! The events of a WebSocket at `…/realtime`: a type decides, and each answer is alone.
 
-use scan::{Counts, Finish, Scope, Usage};
+use scan::{Finish, Scope, Usage};
 use serde_json::Value;
 
-use super::counts::Place;
 use super::facts::{Chars, Choice, FrameFacts, Lead};
 use super::frame::{chars, says_error};
 use super::words::{self, RESPONSES};
@@ -48,7 +47,8 @@ pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
         }
     };
     let piece = Choice::new(0, None, lengths(chars(frame.get("delta"))), false, None);
-    Some(FrameFacts::choice(piece).or_error(says_error(frame)))
+    let usage = super::responses::beside_part(frame)?;
+    Some(FrameFacts { usage, ..FrameFacts::choice(piece) }.or_error(says_error(frame)))
 }
 
 /// The end of an answer.
@@ -68,32 +68,13 @@ fn end(frame: &Value, kind: &str) -> Option<FrameFacts> {
     Some(FrameFacts { lead, choices, usage, done, ..FrameFacts::default() })
 }
 
-const INNER: &[Place] = &[
-    ("/input_tokens", |c| &mut c.input),
-    ("/output_tokens", |c| &mut c.output),
-    ("/input_token_details/cached_tokens", |c| &mut c.input_cached),
-    ("/input_token_details/audio_tokens", |c| &mut c.input_audio),
-    ("/input_token_details/image_tokens", |c| &mut c.input_image),
-    ("/output_token_details/audio_tokens", |c| &mut c.output_audio),
-    ("/output_token_details/reasoning_tokens", |c| &mut c.output_reasoning),
-];
-
-const OUTER: &[Place] = &[
-    ("/prompt_tokens", |c| &mut c.input),
-    ("/completion_tokens", |c| &mut c.output),
-    ("/input_tokens", |c| &mut c.input),
-    ("/output_tokens", |c| &mut c.output),
-    ("/input_token_details/audio_tokens", |c| &mut c.input_audio),
-];
-
 /// The usage of the response, else that beside it.
 fn usage(frame: &Value) -> Option<Option<Usage>> {
     let inner = frame.pointer("/response/usage").filter(|usage| usage.is_object());
     let outer = frame.get("usage").filter(|usage| usage.is_object());
     let counts = match (inner, outer) {
-        (Some(usage), _) => counts::at(usage, INNER)?,
-        (None, Some(usage)) => counts::at(usage, OUTER)?,
+        (Some(usage), _) | (None, Some(usage)) => counts::of_usage(usage)?,
         (None, None) => return Some(None),
     };
-    Some((counts != Counts::default()).then_some(Usage { scope: Scope::Whole, counts }))
+    Some((!counts.is_empty()).then_some(Usage { scope: Scope::Whole, counts }))
 }

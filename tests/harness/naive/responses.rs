@@ -77,7 +77,19 @@ fn streamed(frame: &Value, kind: &str, memory: &mut Memory) -> Option<FrameFacts
     };
     let tokens = len(frame.get("logprobs")).filter(|&n| n > 0);
     let piece = Choice::new(0, tokens, kind(chars(frame.get("delta"))), false, None);
-    Some(running(frame, FrameFacts::choice(piece), memory))
+    let mut facts = running(frame, FrameFacts::choice(piece), memory);
+    if facts.usage.is_none() && memory.begun < 2 && memory.ended < 1 {
+        facts.usage = beside_part(frame)?;
+    }
+    Some(facts)
+}
+
+/// The usage beside a part of the answer.
+pub(super) fn beside_part(frame: &Value) -> Option<Option<Usage>> {
+    let holder =
+        if frame.get("usage").is_some_and(Value::is_object) { Some(frame) } else { frame.get("response") };
+    let usage = usage(holder.unwrap_or(&Value::Null))?;
+    Some(usage.map(|usage| Usage { scope: Scope::Running(0), ..usage }))
 }
 
 /// llama.cpp's `timings` before the end of the only answer are a running count; of several answers, their answer is
@@ -137,8 +149,8 @@ fn reason(response: &Value) -> Option<Option<Finish>> {
 
 fn usage(response: &Value) -> Option<Option<Usage>> {
     let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
-    let counts = counts::of_responses(usage)?;
-    Some((counts != scan::Counts::default()).then_some(Usage { scope: Scope::Whole, counts }))
+    let counts = counts::of_usage(usage)?;
+    Some((!counts.is_empty()).then_some(Usage { scope: Scope::Whole, counts }))
 }
 
 /// An unstreamed response.

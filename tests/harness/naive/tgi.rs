@@ -1,6 +1,6 @@
 //! TGI's own dialect: a frame is one token of one answer; the last repeats the answer and counts it.
 
-use scan::{Counts, Finish, Scope};
+use scan::{Count, Counts, Finish, Scope};
 use serde_json::Value;
 
 use super::facts::{Choice, FrameFacts, Lead};
@@ -48,7 +48,7 @@ fn token(place: u32, frame: &Value) -> Option<Choice> {
     }
     let lengths = chars(token.and_then(|token| token.get("text")));
     let mut choice = Choice::new(place, token.map(|_| 1), [0, lengths, 0, 0, 0], false, finish(frame)?);
-    let index = counts::at(frame, &[("/index", |c| &mut c.output)])?;
+    let index = counts::at(frame, &[("/index", Count::Output)])?;
     if index.rejected > 0 {
         return None;
     }
@@ -56,8 +56,8 @@ fn token(place: u32, frame: &Value) -> Option<Choice> {
         Some(details) => {
             let counts = detailed(details)?;
             // The number of the last token is the count, without another one.
-            let output = counts.output.or(index.output);
-            choice.count_as(Scope::Choice(Some(place)), Counts { output, ..counts });
+            let output = counts.get(Count::Output).or(index.get(Count::Output));
+            choice.count_as(Scope::Choice(Some(place)), counts.with(Count::Output, output));
         }
         None => choice.count_as(Scope::Running(place), index),
     }
@@ -77,11 +77,8 @@ fn whole(place: u32, answer: &Value) -> Option<Choice> {
 }
 
 fn detailed(details: &Value) -> Option<Counts> {
-    let own = counts::at(
-        details,
-        &[("/generated_tokens", |c| &mut c.output), ("/input_length", |c| &mut c.input)],
-    )?;
-    let mut output = own.output;
+    let own = counts::at(details, &[("/generated_tokens", Count::Output), ("/input_length", Count::Input)])?;
+    let mut output = own.get(Count::Output);
     for sequence in each(details.get("best_of_sequences")) {
         let more = sequence.get("generated_tokens").and_then(counts::count)?;
         output = Some(output.unwrap_or(0) + more);
@@ -91,6 +88,6 @@ fn detailed(details: &Value) -> Option<Counts> {
     if listed.is_some() && details.get("input_length").is_some() {
         return None;
     }
-    let input = own.input.or(listed);
-    output.is_none_or(|n| n <= 1 << 53).then_some(Counts { input, output, ..own })
+    let input = own.get(Count::Input).or(listed);
+    output.is_none_or(|n| n <= 1 << 53).then_some(own.with(Count::Input, input).with(Count::Output, output))
 }

@@ -1,9 +1,8 @@
 //! Transcriptions: vLLM streams them like a chat, OpenAI and llama.cpp with typed events.
 
-use scan::{Counts, Finish, Scope, Usage};
+use scan::{Count, Finish, Scope, Usage};
 use serde_json::Value;
 
-use super::counts::{OPENAI, Place};
 use super::facts::{Choice, FrameFacts, Lead};
 use super::frame::{chars, each, is_error};
 use super::{Frame, counts, openai, times};
@@ -21,6 +20,10 @@ pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     {
         return None;
     }
+    let others = [openai::usages_of_choices(frame)?, vec![openai::elsewhere(frame)?]].concat();
+    if others.iter().any(|counts| !counts.is_empty()) {
+        return None;
+    }
     let facts = match (kind, listed) {
         ("", true) if !outside.unstreamed => chat(outside, frame)?,
         // No server has a text in an error.
@@ -31,7 +34,8 @@ pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
         }
         ("transcript.text.delta", false) if !outside.unstreamed => {
             let lengths = [0, chars(frame.get("delta")), 0, 0, 0];
-            FrameFacts::choice(Choice::new(0, None, lengths, false, None))
+            let usage = usage(frame, Scope::Running(0))?;
+            FrameFacts { usage, ..FrameFacts::choice(Choice::new(0, None, lengths, false, None)) }
         }
         ("transcript.text.done", false) if !outside.unstreamed => FrameFacts {
             usage: usage(frame, Scope::Whole)?,
@@ -81,11 +85,20 @@ fn whole(frame: &Value) -> Option<FrameFacts> {
     Some(FrameFacts { usage: usage(frame, Scope::Whole)?, ..FrameFacts::choice(choice) })
 }
 
-const HERE: &[Place] = &[("/input_token_details/audio_tokens", |c| &mut c.input_audio)];
-
 /// Tokens by either server's names; seconds of audio are none.
 fn usage(frame: &Value, scope: Scope) -> Option<Option<Usage>> {
     let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
-    let counts = counts::at(usage, &[OPENAI, HERE].concat())?;
-    Some((counts != Counts::default()).then_some(Usage { scope, counts }))
+    let mut counts = counts::of_usage(usage)?;
+    // The speaker's words may be in the total only.
+    let words = match (counts.get(Count::Input), counts.get(Count::Output), counts.get(Count::Total)) {
+        (Some(input), Some(output), Some(total)) if counts.rejected == 0 => {
+            total.saturating_sub(input + output)
+        }
+        _ => 0,
+    };
+    if words > 0 && counts.get(Count::InputAudio).is_none_or(|audio| audio == words) {
+        counts.add(Count::Input, words);
+        counts.set(Count::InputAudio, words);
+    }
+    Some((!counts.is_empty()).then_some(Usage { scope, counts }))
 }

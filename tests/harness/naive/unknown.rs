@@ -1,10 +1,10 @@
 //! A frame of unknown shape: one delta, of which only an error and a usage object are read.
 
-use scan::{Counts, Delta, Event, Scope, Usage};
+use scan::{Count, Counts, Delta, Event, Scope, Usage};
 use serde_json::Value;
 
 use super::Frame;
-use super::counts::{self, Place};
+use super::counts;
 use super::facts::{FrameFacts, Lead};
 use super::frame::is_error;
 use super::memory::Memory;
@@ -28,29 +28,38 @@ pub(crate) fn events(outside: Frame, frame: &Value, memory: &mut Memory) -> Opti
 
 /// The usage, merged with the counts of earlier frames.
 fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Usage>> {
+    // A count at a place of one provider only.
+    if ["/meta/billed_units", "/meta/tokens"].iter().any(|at| frame.pointer(at).is_some()) {
+        return None;
+    }
     let mut holders = HOLDERS.iter().filter_map(|holder| Some((frame.pointer(holder.at)?, holder)));
     let holder = holders.next();
-    let top =
-        counts::at(frame, &[("/prompt_eval_count", |c| &mut c.input), ("/eval_count", |c| &mut c.output)])?;
-    if holders.next().is_some() || holder.is_some() && top != Counts::default() {
+    let top = counts::at(frame, &[("/prompt_eval_count", Count::Input), ("/eval_count", Count::Output)])?;
+    if holders.next().is_some() || holder.is_some() && !top.is_empty() {
         return None;
     }
     let counts = match holder {
         Some((usage, holder)) if usage.is_object() => holder.counts(usage)?,
         _ => top,
     };
-    if counts == Counts::default() {
+    if counts.is_empty() {
         return Some(None);
     }
-    let earlier = memory.unknown;
-    let counts = Counts {
-        input: counts.input.or(earlier.input),
-        input_cached: counts.input_cached.or(earlier.input_cached),
-        input_cache_write: counts.input_cache_write.or(earlier.input_cache_write),
-        input_cache_write_1h: counts.input_cache_write_1h.or(earlier.input_cache_write_1h),
-        output: counts.output.or(earlier.output),
-        ..counts
-    };
+    let (mut counts, earlier) = (counts, memory.unknown);
+    let (prompt, answer) = (&Count::ALL[..9], &Count::ALL[9..14]);
+    let has_grown = prompt.iter().any(|count| counts.or_zero(*count) > earlier.or_zero(*count));
+    for (list, zero_stands) in [(prompt, has_grown), (answer, false)] {
+        for &count in list {
+            let (now, then) = (counts.get(count), earlier.get(count));
+            counts.set(
+                count,
+                match now {
+                    Some(0) if !zero_stands => then.or(now),
+                    now => now.or(then),
+                },
+            );
+        }
+    }
     let scope = if outside.unstreamed { Scope::Whole } else { Scope::Running(0) };
     if !is_error(frame) {
         memory.unknown = counts;
@@ -61,70 +70,82 @@ fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Us
 /// A place of a usage object.
 struct Holder {
     at: &'static str,
-    counts: &'static [Place],
-    /// Numbers that count only together with others.
-    parts: &'static [&'static str],
+    /// It is the beginning of a message, whose output is an estimate.
+    begins: bool,
 }
 
+const INPUT: &str = "/input_tokens";
 const TOTAL: &str = "/total_tokens";
 const READ: &str = "/cache_read_input_tokens";
 const WRITTEN: &str = "/cache_creation_input_tokens";
 const WRITTEN_5M: &str = "/cache_creation/ephemeral_5m_input_tokens";
 
 const HOLDERS: [Holder; 3] = [
-    Holder {
-        at: "/usage",
-        counts: &[
-            ("/prompt_tokens", |c| &mut c.input),
-            ("/input_tokens", |c| &mut c.input),
-            ("/completion_tokens", |c| &mut c.output),
-            ("/output_tokens", |c| &mut c.output),
-            ("/prompt_tokens_details/cached_tokens", |c| &mut c.input_cached),
-            ("/input_tokens_details/cached_tokens", |c| &mut c.input_cached),
-            ("/cache_creation/ephemeral_1h_input_tokens", |c| &mut c.input_cache_write_1h),
-        ],
-        parts: &[TOTAL, READ, WRITTEN, WRITTEN_5M],
-    },
-    Holder {
-        at: "/response/usage",
-        counts: &[
-            ("/input_tokens", |c| &mut c.input),
-            ("/output_tokens", |c| &mut c.output),
-            ("/input_tokens_details/cached_tokens", |c| &mut c.input_cached),
-        ],
-        parts: &[],
-    },
-    // The beginning of a message has all counts but that of the output, for which it has an estimate.
-    Holder {
-        at: "/message/usage",
-        counts: &[
-            ("/input_tokens", |c| &mut c.input),
-            ("/cache_creation/ephemeral_1h_input_tokens", |c| &mut c.input_cache_write_1h),
-        ],
-        parts: &[READ, WRITTEN, WRITTEN_5M],
-    },
+    Holder { at: "/usage", begins: false },
+    Holder { at: "/response/usage", begins: false },
+    Holder { at: "/message/usage", begins: true },
 ];
+
+/// The names of Bedrock's Converse, and those of Anthropic for the same counts.
+const CONVERSE: [(&str, &str); 5] = [
+    ("inputTokens", "input_tokens"),
+    ("outputTokens", "output_tokens"),
+    ("totalTokens", "total_tokens"),
+    ("cacheReadInputTokens", "cache_read_input_tokens"),
+    ("cacheWriteInputTokens", "cache_creation_input_tokens"),
+];
+
+/// A usage with Anthropic's names. `None` if it has counts by both.
+fn renamed(usage: &Value) -> Option<Value> {
+    let mut usage = usage.clone();
+    let members = usage.as_object_mut()?;
+    let has_others = members.keys().any(|name| name.contains("_tokens"));
+    for (from, to) in CONVERSE {
+        if let Some(value) = members.remove(from) {
+            if has_others {
+                return None;
+            }
+            members.insert(to.to_owned(), value);
+        }
+    }
+    Some(usage)
+}
 
 impl Holder {
     fn counts(&self, usage: &Value) -> Option<Counts> {
-        let mut counts = counts::at(usage, self.counts)?;
-        let part = |path: &'static str| match self.parts.contains(&path) {
-            true => counts::at(usage, &[(path, |c| &mut c.input)]),
-            false => Some(Counts::default()),
+        // The numbers that count only together with others.
+        let mut usage = renamed(usage)?;
+        let mut part = |path: &str| {
+            let value = usage.pointer_mut(path).map(Value::take).unwrap_or_default();
+            counts::at(&serde_json::json!({ "n": value }), &[("/n", Count::Input)])
         };
-        let (total, read) = (part(TOTAL)?, part(READ)?);
+        let (input, total, read) = (part(INPUT)?, part(TOTAL)?, part(READ)?);
         let (written, five_minutes) = (part(WRITTEN)?, part(WRITTEN_5M)?);
-        counts.rejected += total.rejected + read.rejected + written.rejected + five_minutes.rejected;
-        let hour = counts.input_cache_write_1h;
-        let both = five_minutes.input.map(|n| n + hour.unwrap_or(0));
-        let written = written.input.or(both).or(hour);
-        counts.input = match (counts.input, counts.output) {
-            (None, None) => total.input,
-            (input, _) => input.map(|n| n + read.input.unwrap_or(0) + written.unwrap_or(0)),
+        if self.begins {
+            part("/output_tokens")?;
+        }
+        if let Some(lifetimes) = usage.get_mut("cache_creation").and_then(Value::as_object_mut) {
+            lifetimes.remove("ephemeral_5m_input_tokens");
+        }
+        let mut counts = counts::of_usage(&usage)?;
+        for one in [input, total, read, written, five_minutes] {
+            counts.rejected += one.rejected;
+        }
+        let hour = counts.get(Count::InputCacheWrite1h);
+        let both = five_minutes.get(Count::Input).map(|n| n + hour.unwrap_or(0));
+        let written = written.get(Count::Input).or(counts.get(Count::InputCacheWrite)).or(both).or(hour);
+        let own = counts.get(Count::Input);
+        let all = match (own, input.get(Count::Input), counts.get(Count::Output)) {
+            (None, None, None) => total.get(Count::Input),
+            (None, Some(input), _) => Some(input + read.or_zero(Count::Input) + written.unwrap_or(0)),
+            _ => own,
         };
-        counts.input_cached = counts.input_cached.or(read.input);
-        counts.input_cache_write = written;
+        counts.set(Count::Input, all);
+        counts.set(Count::InputCached, counts.get(Count::InputCached).max(read.get(Count::Input)));
+        counts.set(Count::InputCacheWrite, written);
+        counts.set(Count::Total, total.get(Count::Input));
         // A rejected number may hide one of another name.
-        (counts.rejected == 0 || counts.input.is_none() && counts.output.is_none()).then_some(counts)
+        let is_counted = [Count::Input, Count::Output].iter().any(|count| counts.get(*count).is_some());
+        (counts.rejected == 0 || !is_counted).then_some(counts)
     }
 }

@@ -5,7 +5,8 @@
 //!   `serde_json` goes, or has a number of more than 200 characters;
 //! * a repeated member that is summed or has a second spelling (a tool's arguments, `reasoning`, a refusal, a model's
 //!   name) or that limits the output, or a repeated container other than the four that start again (`choices`, `delta`,
-//!   `message`, `usage`; these only if they have no id and no model), or a count once as a number and once as another value.
+//!   `message`, `usage`; these only if they have no id and no model), or a count once as a number and once as another
+//!   value or as zero.
 
 use std::cell::Cell;
 use std::fmt;
@@ -97,9 +98,10 @@ fn settled(key: &str, earlier: &Value, later: &Value) -> bool {
     if OPEN.contains(&key) || !scalar(earlier) || !scalar(later) {
         return false;
     }
-    SETTLED.contains(&key)
-        || earlier.is_string() && later.is_string()
-        || super::counts::count(earlier).is_some() && super::counts::count(later).is_some()
+    let (before, now) = (super::counts::stated(earlier), super::counts::stated(later));
+    let is_zero = now == Some(0) && before != Some(0);
+    let are_strings = earlier.is_string() && later.is_string();
+    SETTLED.contains(&key) || !is_zero && (are_strings || before.is_some() && now.is_some())
 }
 
 impl<'de> DeserializeSeed<'de> for Tree<'_> {

@@ -65,7 +65,18 @@ pub(crate) const COHERE: Words = &[
     ("ERROR", Abort),
 ];
 
-const ALL: [Words; 6] = [OPENAI, RESPONSES, ANTHROPIC, OLLAMA, GEMINI, COHERE];
+/// Of Converse's `stopReason`.
+pub(crate) const CONVERSE: Words = &[
+    ("end_turn", Stop),
+    ("stop_sequence", Stop),
+    ("max_tokens", Length),
+    ("model_context_window_exceeded", Length),
+    ("tool_use", ToolCalls),
+    ("content_filtered", ContentFilter),
+    ("guardrail_intervened", ContentFilter),
+];
+
+const ALL: [Words; 7] = [OPENAI, RESPONSES, ANTHROPIC, OLLAMA, GEMINI, COHERE, CONVERSE];
 
 /// The reason of an end, if `value` is a word; `None` outside if it is undefined.
 pub(crate) fn finish(value: Option<&Value>, own: Words) -> Option<Option<Finish>> {

@@ -226,7 +226,7 @@ data: {"usage":{"prompt_tokens":3,"total_tokens":6,"completion_tokens":3,"prompt
 data: [DONE]
 
 "#,
-        "empty0=2 | empty0=1 finish0:length | whole(in 3 cached 0 out 3) | done |",
+        "empty0=2 | empty0=1 finish0:length | whole(in 3 cached 0 out 3 total 6) | done |",
     ),
     (
         "Gemini: running counts, thinking beside the answer",
@@ -239,7 +239,7 @@ data: {"candidates":[{"content":{"parts":[{"thought":true,"text":"h"},{"text":" 
 data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"dig","args":{"text":"no"}}}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":5,"toolUsePromptTokenCount":2,"cachedContentTokenCount":1,"candidatesTokenCount":8,"thoughtsTokenCount":4}}
 
 "#,
-        "reasoning0/2 running0(in 5 out 2 thought 2) | reasoning0/1 text0/3 running0(in 5 out 7 thought 4) | tool0/3 finish0:stop whole(in 7 cached 1 out 12 thought 4) |",
+        "reasoning0/2 running0(in 5 out 2 thought 2 total 7) | reasoning0/1 text0/3 running0(in 5 out 7 thought 4) | tool0/3 finish0:stop whole(in 7 cached 1 out 12 thought 4) |",
     ),
     (
         "Gemini: reasons; a blocked prompt has no candidates",

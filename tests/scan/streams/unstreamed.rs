@@ -150,7 +150,7 @@ pub(super) const UNSTREAMED: &[Vector] = &[
         Chat,
         Json,
         r#"{"object":"list","model":"m","data":[{"index":0,"embedding":[0.5,-0.25]}],"usage":{"prompt_tokens":8,"total_tokens":8}}"#,
-        "whole(in 8) |",
+        "whole(in 8 total 8) |",
     ),
     (
         "a response on a path of chats",

@@ -65,7 +65,7 @@ data: {"type":"response.output_text.done","text":"Ok"}
 data: {"type":"response.completed","response":{"status":"completed","output":[{"content":[{"text":"Ok"}]}],"incomplete_details":null,"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":1},"output_tokens":3,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":12}}}
 
 "#,
-        "progress | progress | meta | text0/2 | meta | finish0:stop choice?(in 9 cached 4 written 1 out 3 thought 2) done |",
+        "progress | progress | meta | text0/2 | meta | finish0:stop choice?(in 9 cached 4 written 1 out 3 thought 2 total 12) done |",
     ),
     (
         "Responses: each kind of delta, the type first or last",
@@ -311,7 +311,7 @@ data: {"type":"message_delta","usage":{"input_tokens":-5,"output_tokens":3}}
         r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"message_stop","text":"{\"type\":\"message_stop\"}"},"message":{"usage":{"input_tokens":9}},"usage":{"output_tokens":9},"stop_reason":"end_turn"}
 
 "#,
-        "text0/23 |",
+        "text0/23 running0(out 9) |",
     ),
     (
         "Anthropic: reasons",
@@ -370,7 +370,7 @@ data: {"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"bille
 data: [DONE]
 
 "#,
-        "role0 | meta | text0/2 | reasoning0/2 | meta | reasoning0/3 | tool0/3 | tool0/4 | finish0:toolcalls whole(in 12 cached 4 out 3) | done |",
+        "role0 | meta | text0/2 | reasoning0/2 | meta | reasoning0/3 | tool0/3 | tool0/4 | finish0:toolcalls whole(in 1 cached 1 out 3 used_in 12) | done |",
     ),
     (
         "Interactions: a thought, an answer, counts in the last event",
@@ -404,7 +404,7 @@ event: done
 data: [DONE]
 
 "#,
-        "progress | meta | reasoning0/2 | empty0 | text0/4 | tool0/4 | meta | finish0:toolcalls choice?(in 9 cached 2 heard 3 out 11 thought 3) done | done |",
+        "progress | meta | reasoning0/2 | empty0 | text0/4 | tool0/4 | meta | finish0:toolcalls choice?(in 9 cached 2 heard 3 out 11 thought 3 total 20) done | done |",
     ),
     (
         "Interactions of the first revision; limits, failures and errors",
