@@ -35,7 +35,7 @@ def test_configuration_is_the_sidecar():
     objects = chart.render("1.31", EVERYTHING)
     settings, test = config(objects), chart.named(objects, "Pod")["spec"]
     numbers = {"server_port", "grace_seconds", "delay_seconds"}
-    assert set(settings) == {"container", "volumes", "native", "address", *numbers, "redirect", "servers"}
+    assert set(settings) == {"container", "volumes", "native", "address", *numbers, "redirect", "platforms", "servers"}
     assert settings["servers"] == yaml.safe_load((chart.CHART / "files/servers.yaml").read_text())
     assert settings["native"] is True and settings["container"]["restartPolicy"] == "Always"
     # The test runs what the injection injects.

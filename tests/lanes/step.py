@@ -1,9 +1,9 @@
 """A step of tests/run: a command, its lane, and the steps that must have passed before it."""
 from dataclasses import dataclass
 
-LANES = {"install": 1, "build": 1, "test": 2}
-"""The lanes, and how many of its steps each runs at a time. Compilers use both cores of a small machine, so there is one
-build at a time; most tests wait for a clock or for a server, so two of them run beside it."""
+LANES = {"install": 1, "build": 2, "test": 3}
+"""The lanes, and how many of its steps each runs at a time. A link uses one core of a small machine, so another build runs
+beside it; most tests wait for a clock or for a server, so three of them run beside both."""
 
 NICENESS = {"install": 5, "build": 10, "test": 0}
 """What each lane adds to the niceness of its commands: tests come first, because some of them measure time."""

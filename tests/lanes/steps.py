@@ -14,8 +14,11 @@ found in one run."""
 TIMED = "-- --include-ignored -Zunstable-options --report-time"
 """Also the tests that need other programs, with the seconds of each, which libtest calls unstable."""
 
-ENGINES = ("vllm", "llamacpp", "litellm", "transformers")
+ENGINES = ("vllm", "llamacpp", "litellm", "transformers", "dynamo")
 """The real servers, those whose tests take longest first."""
+
+COMPILED_ENGINES = ("mistralrs", "ollama")
+"""Those that take many minutes to compile."""
 
 THREADS = 8
 """Tests of the workspace at a time: most of them wait."""
@@ -49,17 +52,15 @@ def steps(is_long):
         Step("install-fuzz", "install", "tests/cargo-tool fuzz cargo-fuzz 0.13.2"),
         *only_long(Step("install-cargo-c", "install", "tests/cargo-tool cinstall cargo-c 0.10.24")),
     )
-    # What most tests wait for comes first.
+    # What most tests wait for comes first. Cargo builds a profile once at a time: the wheel's differs from that of the tests.
     build = (
         # The commit is part of the version that a package states.
         Step("build-binary", "build", "TOKENMETER_COMMIT=$(git rev-parse --short HEAD) cargo build --profile dist "
              "-p tokenmeter --no-default-features --features dist --locked"),
-        # Before the tests of the workspace, whose cargo would wait for it.
-        Step("lint", "build", "tests/lint"),
         Step("build-tests", "build", f"{RUST} --no-run && "
              "cargo build --workspace --locked --bin bench-proxy --bin fuzz-seeds"),
-        Step("install-package", "build", "tests/package/install"),
         Step("build-wheel", "build", f"PROFILE={profile} ffi/python/build-wheel"),
+        Step("install-package", "build", "tests/package/install"),
         Step("build-fuzz", "build", "tests/fuzz/run build", ("install-fuzz",)),
         Step("install-policy", "build", "tests/kubernetes/policy/install"),
         Step("licences", "build", "cargo deny --config .deny.toml check bans licenses sources", ("install-deny",)),
@@ -70,8 +71,10 @@ def steps(is_long):
              ("build-tests", "install-telemetry", "install-prices", "install-finance",
               *pick((), ("install-cargo-c",)))),
         Step("documents", "test", f"{RUST} --doc", ("build-tests",)),
+        # After the begin of both: their cargo would wait for its.
+        Step("lint", "build", "tests/lint", ("build-tests",)),
         *(Step(f"engines-{engine}", "test", f"{binary} tests/engines/run {engine} --durations=10",
-               ("build-binary", "install-engines")) for engine in pick(ENGINES, (*ENGINES, "mistralrs"))),
+               ("build-binary", "install-engines")) for engine in pick(ENGINES, ENGINES + COMPILED_ENGINES)),
         # The process with TLS of its clients; with --long the process and the relay with TLS of both sides.
         Step("tls", "test", f"{timed}TOKENMETER_TEST_TLS={pick('clients', 'both')} {RUST} --test process "
              f"{pick('', '--test relay')} {TIMED}", ("workspace",)),

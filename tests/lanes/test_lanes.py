@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import report
 import steps
 from schedule import Schedule
-from step import Result, Step
+from step import LANES, Result, Step
 
 
 def run(*table, names=()):
@@ -26,9 +26,13 @@ def run(*table, names=()):
 
 
 class Lanes(unittest.TestCase):
-    def test_steps_of_one_lane_do_not_overlap(self):
-        results, _ = run(Step("a", "build", "sleep 0.3"), Step("b", "build", "true"))
-        self.assertGreaterEqual(results["b"].start, results["a"].end)
+    def test_a_lane_runs_as_many_steps_as_it_takes(self):
+        for lane, limit in LANES.items():
+            first = [Step(str(number), lane, "sleep 0.3") for number in range(limit)]
+            results, _ = run(*first, Step("next", lane, "true"))
+            ends = [results[step.name].end for step in first]
+            self.assertGreaterEqual(results["next"].start, min(ends))
+            self.assertLess(max(results[step.name].start for step in first), min(ends))
 
     def test_lanes_overlap(self):
         results, _ = run(Step("a", "build", "sleep 1"), Step("b", "test", "sleep 1"), Step("c", "install", "sleep 1"))

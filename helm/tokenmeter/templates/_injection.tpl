@@ -28,6 +28,7 @@
     "server_port" (int .Values.sidecar.serverPort)
     "grace_seconds" (int .Values.sidecar.drain.graceSeconds)
     "delay_seconds" (int .Values.sidecar.drain.delaySeconds)
+    "platforms" (.Files.Get "files/platforms.yaml" | fromYamlArray)
     "servers" (.Files.Get "files/servers.yaml" | fromYamlArray) -}}
 {{- if .Values.injection.redirect.enabled -}}
 {{- $config = set $config "redirect" (include "tokenmeter.redirect" . | fromYaml) -}}

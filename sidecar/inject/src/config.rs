@@ -30,6 +30,9 @@ pub struct Config {
     /// The init container of the mode `redirect`, if it is offered.
     #[serde(default)]
     pub redirect: Option<Value>,
+    /// Words of vendors and platforms, without digits at their end, that may surround a server's name in an image's name.
+    #[serde(default)]
+    pub platforms: Vec<String>,
     /// The known servers.
     pub servers: Vec<Server>,
 }

@@ -40,7 +40,7 @@ pub fn inject(pod: &Value, config: &Config) -> Result<Injected, Reason> {
         return Err(Reason::Windows);
     }
     let annotations = Annotations::read(pod)?;
-    let (index, server) = server::find(spec, &config.servers, annotations.container)?;
+    let (index, server) = server::find(spec, config, annotations.container)?;
     let container = list(spec, "containers").get(index).ok_or(Reason::NotAPod)?;
     let ports = port::read(spec, container, server, &annotations, config)?;
     probes::check_scheme(container, ports)?;

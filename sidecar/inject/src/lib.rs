@@ -17,6 +17,7 @@ mod probes;
 mod reason;
 mod redirect;
 pub mod review;
+mod review_json;
 mod server;
 mod sidecar;
 mod takeover;

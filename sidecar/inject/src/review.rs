@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::injection::{Injected, inject};
 use crate::pod::text;
 use crate::reason::{Reason, bounded};
+use crate::review_json::{self, Unread, VALUES_MAX};
 
 /// The answer to a review.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,10 +24,16 @@ pub struct Answer {
     pub pod: String,
 }
 
-/// A body that is not an AdmissionReview v1.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the body is not an AdmissionReview of admission.k8s.io/v1 with a request and its uid")]
-pub struct NotAReview;
+/// The reason why a body has no answer. The API server then applies the webhook's `failurePolicy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered {
+    /// It is not an AdmissionReview v1.
+    #[error("the body is not an AdmissionReview of admission.k8s.io/v1 with a request and its uid")]
+    NotAReview,
+    /// Its pod has too many JSON values.
+    #[error("the pod has more than {VALUES_MAX} JSON values in its spec, labels and annotations")]
+    TooManyValues,
+}
 
 /// Maximum bytes of a uid; Kubernetes' have 36.
 const UID_MAX_BYTES: usize = 256;
@@ -34,17 +41,22 @@ const UID_MAX_BYTES: usize = 256;
 /// Maximum bytes of the pod's name in the log.
 const NAME_MAX_BYTES: usize = 512;
 
-/// Answers a review.
+/// Answers a review. A body that is passed by value is freed before the answer is made.
 ///
 /// # Errors
 ///
-/// There is no request to answer.
-pub fn answer(body: &[u8], config: &Config) -> Result<Answer, NotAReview> {
-    let review: Value = serde_json::from_slice(body).map_err(|_| NotAReview)?;
+/// There is no request to answer, or it is too large.
+pub fn answer(body: impl AsRef<[u8]>, config: &Config) -> Result<Answer, Unanswered> {
+    let review = review_json::read(body.as_ref());
+    drop(body);
+    let review = review.map_err(|why| match why {
+        Unread::NotJson => Unanswered::NotAReview,
+        Unread::TooManyValues => Unanswered::TooManyValues,
+    })?;
     let is_v1 = text(&review, &["apiVersion"]) == Some("admission.k8s.io/v1")
         && text(&review, &["kind"]) == Some("AdmissionReview");
     let uid = text(&review, &["request", "uid"]).filter(|uid| is_v1 && uid.len() <= UID_MAX_BYTES);
-    let uid = uid.ok_or(NotAReview)?;
+    let uid = uid.ok_or(Unanswered::NotAReview)?;
     let request = review.get("request").unwrap_or(&Value::Null);
     // A panic is a fault of this program, and no reason to stop a rollout.
     let admitted = catch_unwind(AssertUnwindSafe(|| admit(request, config)));

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::config::Config;
 use crate::pod::{list, text, words};
 use crate::reason::{Reason, bounded};
 
@@ -14,8 +15,11 @@ pub struct Server {
     pub name: String,
     /// Words of its command line, or sequences of words, that show it.
     pub words: Vec<String>,
-    /// Images whose entrypoint is the server, without registry; `NAME:TAG` limits to tags that begin so.
+    /// Images whose entrypoint is the server, by the end of their name; `NAME:TAG` limits to tags that begin so.
     pub images: Vec<String>,
+    /// Names that vendors' images have between words of [`Config::platforms`]; `NAME:TAG` as above.
+    #[serde(default)]
+    pub vendor_images: Vec<String>,
     /// Flags of the port; the first is appended where none is written.
     pub port_flags: Vec<String>,
     /// The variable of the port, or empty.
@@ -69,7 +73,7 @@ const SHELLS: [&str; 5] = ["sh", "bash", "ash", "dash", "zsh"];
 /// Returns the index of the container to meter, and its server.
 pub(crate) fn find<'c>(
     spec: &Value,
-    servers: &'c [Server],
+    config: &'c Config,
     named: Option<&str>,
 ) -> Result<(usize, &'c Server), Reason> {
     let containers = list(spec, "containers");
@@ -77,9 +81,9 @@ pub(crate) fn find<'c>(
     for (index, container) in containers.iter().enumerate() {
         let name = text(container, &["name"]).ok_or(Reason::NotAPod)?;
         if named.is_none_or(|named| named == name) {
-            if let Some(server) = recognise(container, servers) {
+            if let Some(server) = recognise(container, config) {
                 found.push((index, server));
-            } else if is_scripted(container, servers) {
+            } else if is_scripted(container, &config.servers) {
                 return Err(Reason::Shell(bounded(name, 63)));
             }
         }
@@ -93,7 +97,7 @@ pub(crate) fn find<'c>(
 }
 
 /// Returns the server that a container runs.
-fn recognise<'c>(container: &Value, servers: &'c [Server]) -> Option<&'c Server> {
+fn recognise<'c>(container: &Value, config: &'c Config) -> Option<&'c Server> {
     let (words, command) = words(container)?;
     let is_flag = |word: &String| word.starts_with("--") && word.len() > 2;
     let line = words
@@ -102,10 +106,17 @@ fn recognise<'c>(container: &Value, servers: &'c [Server]) -> Option<&'c Server>
         .map(|word| if is_sentence(word) { "" } else { base(word) });
     // Words are compared as whole lines, and a sentence is none, so that no line of a script counts.
     let line = format!("\n{}\n", line.collect::<Vec<_>>().join("\n"));
-    let image = text(container, &["image"]).unwrap_or_default();
-    servers.iter().find(|server| {
+    let (name, tag) = name_and_tag(text(container, &["image"]).unwrap_or_default());
+    config.servers.iter().find(|server| {
+        let takes_flags = words.first().map_or(!server.port_env.is_empty(), |word| word.starts_with('-'));
         server.words.iter().any(|word| line.contains(&format!("\n{}\n", word.replace(' ', "\n"))))
-            || command == 0 && server.images.iter().any(|known| is_image(image, known))
+            || command == 0 && server.images.iter().any(|known| is_image(name, tag, known))
+            || command == 0
+                && takes_flags
+                && server
+                    .vendor_images
+                    .iter()
+                    .any(|known| is_vendor_image(name, tag, known, &config.platforms))
     })
 }
 
@@ -128,14 +139,32 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Returns true if an image is a known one: `registry/NAME:tag@digest` ends in the name, before tag and digest.
-fn is_image(image: &str, known: &str) -> bool {
+/// Splits `registry/NAME:tag@digest` into the name with its registry, and the tag.
+fn name_and_tag(image: &str) -> (&str, &str) {
     let image = image.split('@').next().unwrap_or_default();
-    let start = image.rfind('/').map_or(0, |slash| slash + 1);
-    let (name, tag) = match image[start..].find(':') {
-        Some(colon) => (&image[..start + colon], &image[start + colon + 1..]),
-        None => (image, ""),
-    };
+    let start = image.len() - base(image).len();
+    image[start..]
+        .find(':')
+        .map_or((image, ""), |colon| (&image[..start + colon], &image[start + colon + 1..]))
+}
+
+/// Returns true if an image is a known one: it ends in the name.
+fn is_image(name: &str, tag: &str, known: &str) -> bool {
     let (known, prefix) = known.split_once(':').unwrap_or((known, ""));
     format!("/{name}").ends_with(&format!("/{known}")) && tag.starts_with(prefix)
+}
+
+/// Returns true if a vendor's image is of a known server: only words of platforms and numbers are around the name, so that
+/// images of routers, exporters and clients of the server do not count.
+fn is_vendor_image(name: &str, tag: &str, known: &str, platforms: &[String]) -> bool {
+    let (known, prefix) = known.split_once(':').unwrap_or((known, ""));
+    let name = format!("-{}-", base(name).replace('_', "-"));
+    let is_platform = |part: &str| {
+        let word = part.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        word.is_empty() || platforms.iter().any(|platform| platform == word)
+    };
+    let are_platforms = |words: &str| words.split(['-', '.']).all(is_platform);
+    name.split_once(&format!("-{known}-"))
+        .is_some_and(|(before, after)| are_platforms(before) && are_platforms(after))
+        && tag.starts_with(prefix)
 }

@@ -36,6 +36,8 @@ pub struct Options {
     pub certificate: PathBuf,
     /// The private key, PEM.
     pub key: PathBuf,
+    /// The authorities of the API server's client certificate, PEM: with them a review needs one, and a probe does not.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// A bound webhook that does not serve yet.
@@ -98,6 +100,7 @@ impl Webhook {
         let slots = Arc::new(Semaphore::new(CONNECTIONS));
         let reload = spawn_local(reload(self.files, current.clone()));
         let connections = Rc::new(Slots::default());
+        let large = Rc::new(Semaphore::new(1));
         let accept = async {
             loop {
                 match listener.accept().await {
@@ -108,7 +111,8 @@ impl Webhook {
                         // Never closed, so a permit comes.
                         let Ok(permit) = slots.clone().acquire_owned().await else { return };
                         let slot = connections.add();
-                        let serving = connection::serve(stream, current.clone(), phase.clone(), slot);
+                        let serving =
+                            connection::serve(stream, current.clone(), phase.clone(), large.clone(), slot);
                         spawn_local(async move {
                             serving.await;
                             drop(permit);

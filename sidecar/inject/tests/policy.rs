@@ -1,6 +1,7 @@
 //! The policies of the chart, evaluated by the API server's own packages on the recorded reviews: by port takeover they
 //! make the same pods as the webhook, and they name the pods that are left.
 
+mod images;
 mod random;
 mod recorded;
 
@@ -59,6 +60,13 @@ fn policy_and_webhook_make_the_same_pods() {
     // Selectors of the binding spare the policy from updates.
     let reviews = reviews().into_iter().filter(|(_, review)| review["request"]["operation"] == "CREATE");
     assert!(compare(&reviews.collect::<Vec<_>>()) > 20);
+}
+
+#[test]
+#[ignore = "needs tests/kubernetes/policy/install"]
+fn policy_and_webhook_agree_on_images() {
+    let servers = images::IMAGES.iter().filter(|(_, _, server)| !server.is_empty()).count();
+    assert_eq!(compare(&images::reviews()), servers);
 }
 
 #[test]

@@ -91,6 +91,10 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
   expression: >-
     variables.images.map(i, i.substring(i.lastIndexOf("/") + 1).contains(":")
       ? i.substring(i.lastIndexOf("/") + 1).substring(i.substring(i.lastIndexOf("/") + 1).indexOf(":") + 1) : "")
+# The last parts of the names, between dashes.
+- name: imageBases
+  expression: >-
+    variables.imageNames.map(n, "-" + n.substring(n.lastIndexOf("/") + 1).replace("_", "-") + "-")
 # The index of each container's server, or -1.
 - name: known
   expression: >-
@@ -99,6 +103,12 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
       || size(variables.spec.containers[i].?command.orValue([])) == 0 && s.images.exists(k,
         variables.imageNames[i].endsWith("/" + k.split(":")[0])
         && variables.imageTags[i].startsWith(k.contains(":") ? k.substring(k.indexOf(":") + 1) : ""))
+      || size(variables.spec.containers[i].?command.orValue([])) == 0
+        && (size(variables.words[i]) == 0 ? s.port_env != "" : variables.words[i][0].startsWith("-"))
+        && s.vendor_images.exists(k, variables.imageBases[i].contains("-" + k.split(":")[0] + "-")
+          && variables.imageBases[i].replace("-" + k.split(":")[0] + "-", "-", 1)
+            .matches("^-((?:{{ $config.platforms | join "|" }})?[0-9]*[-.])*$")
+          && variables.imageTags[i].startsWith(k.contains(":") ? k.substring(k.indexOf(":") + 1) : ""))
     ).indexOf(true))
 - name: candidates
   expression: >-

@@ -30,6 +30,8 @@ pub(super) struct Loaded {
     pub(super) config: Arc<Config>,
     /// TLS with the certificate.
     pub(super) tls: Arc<ServerConfig>,
+    /// True if a review needs a client certificate.
+    pub(super) verifies_clients: bool,
 }
 
 impl Files {
@@ -37,14 +39,19 @@ impl Files {
     pub(super) fn load(options: &Options) -> Result<Self, String> {
         let seen = read(&options.config)?;
         let config = parse(&options.config, &seen)?;
-        let paths =
-            Paths { certificate: options.certificate.clone(), key: options.key.clone(), client_ca: None };
-        let mut certificate = CertificateFiles::new(paths, &["http/1.1"]);
+        let paths = Paths {
+            certificate: options.certificate.clone(),
+            key: options.key.clone(),
+            client_ca: options.client_ca.clone(),
+        };
+        // The kubelet's probes present no certificate.
+        let mut certificate = CertificateFiles::new(paths, &["http/1.1"]).accepting_unverified();
+        let verifies_clients = certificate.verifies_clients();
         let tls = certificate.load().map_err(|error| error.to_string())?;
         if let Some(warning) = tls.warning(UnixTime::now()) {
             tracing::warn!("{warning}");
         }
-        let loaded = Loaded { config, tls: tls.tls };
+        let loaded = Loaded { config, tls: tls.tls, verifies_clients };
         Ok(Self { config: options.config.clone(), seen: Some(seen), certificate, loaded })
     }
 

@@ -18,6 +18,10 @@ pub(super) const HEAD_MAX_BYTES: usize = 16 * 1024;
 /// Maximum bytes of a review. The API server accepts objects of at most 3 MiB.
 pub(super) const BODY_MAX_BYTES: usize = 4 * 1024 * 1024;
 
+/// Bytes of a body up to which reviews are read side by side. Of larger ones one is read at a time, and others wait
+/// within [`BODY_MAX_TIME`].
+pub(super) const SMALL_BODY_MAX_BYTES: usize = 32 * 1024;
+
 /// Maximum time for a request body: the API server itself waits at most 30 s for the answer.
 pub(super) const BODY_MAX_TIME: Duration = Duration::from_secs(10);
 

@@ -23,7 +23,7 @@ pub(crate) fn review(seed: u64, case: u64) -> Value {
 
 const PORTS: [u16; 8] = [80, 8000, 8000, 8080, 8200, 8201, 9464, 11434];
 
-const IMAGES: [&str; 9] = [
+const IMAGES: [&str; 12] = [
     "vllm/vllm-openai:v0.10",
     "docker.io/vllm/vllm-openai@sha256:00",
     "registry:5000/vllm/vllm-openai",
@@ -32,6 +32,9 @@ const IMAGES: [&str; 9] = [
     "ghcr.io/huggingface/text-generation-inference:3",
     "ollama/ollama",
     "my-vllm/vllm-openai-fork",
+    "vllm-cuda-rhel9:3",
+    "huggingface-text-generation-inference-cu124.2-3.ubuntu2204.py311",
+    "my_vllm-router",
     "redis:8",
 ];
 
