@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use meter::{ExchangeId, Provenance, Role};
+use meter::{Disagreement, ExchangeId, Provenance, Role};
 use price::{Currency, Rate};
 
 use crate::device_total::Share;
@@ -272,7 +272,7 @@ macro_rules! words {
     )*};
 }
 
-words!(Class, Provenance, Share);
+words!(Class, Disagreement, Provenance, Share);
 
 impl Field for bool {
     fn value(&self) -> Value<'_> {

@@ -63,6 +63,8 @@ macro_rules! token_types {
             of_type!($of, InputAudio, $($path).+),
             of_type!($of, InputImage, $($path).+),
             of_type!($of, InputVideo, $($path).+),
+            of_type!($of, InputCachedAudio, $($path).+),
+            of_type!($of, InputCachedImage, $($path).+),
             of_type!($of, Output, $($path).+),
             of_type!($of, OutputReasoning, $($path).+),
             of_type!($of, OutputAudio, $($path).+),
@@ -112,6 +114,7 @@ impl Stored for Row {
                 request_id: Sql::Text => unique(),
                 upstream_attempts: Sql::Small,
                 cached_excess: Sql::Integer,
+                usage_disagreement: Sql::Text,
                 day: Sql::Day,
             }));
             all

@@ -11,7 +11,7 @@ use crate::source::{DeviceTotal, Gap, MadeCorrection};
 use crate::{DailyTotal, Row};
 
 /// Words of which each closed vocabulary has one that is not its first.
-const WORDS: [&str; 7] = ["EUR", "shed", "ids", "unattributed", "decode", "token_type", "free text"];
+const WORDS: [&str; 8] = ["EUR", "shed", "ids", "unattributed", "decode", "token_type", "part", "free text"];
 
 /// Columns of what several of them describe together: a charge, and the key of a total that is there or not.
 const TOGETHER: [&str; 4] = ["rate", "cost_pico", "unpriced", "tenant"];

@@ -4,18 +4,49 @@
 //! Law: rows that were acknowledged into a file that was removed or replaced, and rows for which no file could be
 //! opened, leave a gap.
 
+use std::collections::BTreeMap;
+
 use crate::Calendar;
 use crate::error::Error;
 use crate::file::{self, File};
-use crate::lock::Lock;
+use crate::loss_notes::LossNote;
+use crate::overflow::Span;
 use crate::source::Gap;
 
-/// The end of a writer that did not close its file: its last heartbeat, and the reason of the gap that follows.
+/// The end of a writer that did not close its file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UncleanEnd {
+    /// The last heartbeat.
     pub alive_us: i64,
+    /// The time until which every row was in a file then.
+    pub entered_us: i64,
+    /// The reason of the gap that follows.
     pub why: &'static str,
 }
+
+impl UncleanEnd {
+    /// Returns the time of which rows may be missing.
+    fn gap(&self, month_begin_us: i64, now_us: i64) -> (i64, i64) {
+        if self.why != CRASH {
+            return (self.alive_us.min(now_us), now_us);
+        }
+        if self.alive_us > now_us {
+            // The clock was set back since the heartbeat, and it is not known how far.
+            return (month_begin_us.min(now_us), self.alive_us.saturating_add(ENTRY_DELAY_US));
+        }
+        (self.entered_us.saturating_sub(ENTRY_DELAY_US).min(now_us), now_us)
+    }
+}
+
+/// The name of the fact with the time until which every row was in a file at the last heartbeat.
+pub(crate) const ENTERED: &str = "entered_us";
+
+/// The longest time from the end of an exchange to its entry into the queue, by way of the outbox and a tokenizer, and
+/// the longest between two heartbeats: rows of so long before a crash may be missing.
+pub(crate) const ENTRY_DELAY_US: i64 = 10_000_000;
+
+/// The reason of the gap of a process that did not end in order.
+pub(crate) const CRASH: &str = "crash";
 
 /// The history of the writer's open file.
 #[derive(Debug, Default)]
@@ -25,8 +56,6 @@ pub(crate) struct Continuity {
     written: Option<Written>,
     /// True once a file was opened.
     began: bool,
-    /// The time from which rows of earlier processes may be in no file, microseconds since 1970.
-    pending_gap_us: Option<i64>,
 }
 
 /// A file, by the id among its facts and not by its path, which another file can have.
@@ -43,24 +72,19 @@ impl Continuity {
         !self.began
     }
 
-    /// Takes over the pending gap of earlier writers, and notes one of this process: until it opens a file, its rows
-    /// are in none.
-    pub(crate) fn inherit(&mut self, lock: &mut Lock, now_us: i64) {
-        self.pending_gap_us = self.pending_gap_us.or(lock.pending_gap_us());
-        lock.note_pending_gap(now_us);
-    }
-
     /// Forgets the file, which was closed in order or has its gap: another one may follow without a gap.
     pub(crate) fn forget_file(&mut self) {
         self.written = None;
     }
 
-    /// Returns the gaps for the file that is opened now. `left`: its last writer did not close it.
+    /// Returns the gaps for the file that is opened now. `left`: its last writer did not close it. `notes`: the loss
+    /// notes of other processes.
     pub(crate) fn gaps(
         &self,
         file: &File,
         calendar: &Calendar,
         left: Option<UncleanEnd>,
+        notes: &[LossNote],
         now_us: i64,
     ) -> Result<Vec<Gap>, Error> {
         let replaced_us = self.replaced_us(file, calendar)?;
@@ -74,18 +98,42 @@ impl Continuity {
         // Rows that this process could not enter are still queued, or in overflow totals with a gap of their own. Only
         // rows of other processes, or in another file, need a gap here.
         let of_others = self.is_first() || replaced_us.is_some();
-        let left = left.map(|left| (left.why, left.alive_us));
-        let pending = self.pending_gap_us.map(|pending_gap_us| ("crash", pending_gap_us));
-        let replaced = replaced_us.map(|replaced_us| ("replaced", replaced_us));
-        let since = [left, pending].map(|since| since.filter(|_| of_others)).into_iter().chain([replaced]);
-        let gaps = since.flatten().map(|(why, since_us)| Gap {
-            from_us: since_us.min(now_us),
-            until_us: now_us,
+        let month_begin_us = calendar.month_begin_us(file.month);
+        // A writer that could not close the file, but noted all that it lost, has no other loss if the file has its last
+        // heartbeat.
+        let is_noted = |left: &UncleanEnd| {
+            let same = |note: &LossNote| matches!(note, LossNote::Ended { alive_us, .. } if *alive_us == Some(left.alive_us));
+            notes.iter().any(same)
+        };
+        let left = left.filter(|left| of_others && !is_noted(left));
+        let waiting = notes.iter().filter_map(|note| match *note {
+            LossNote::Waiting { from_us } => {
+                Some(UncleanEnd { alive_us: from_us, entered_us: from_us, why: CRASH })
+            }
+            LossNote::Ended { .. } => None,
+        });
+        let unclean = left.into_iter().chain(waiting);
+        let unclean = unclean.map(|end| (end.why, end.gap(month_begin_us, now_us)));
+        let replaced = replaced_us.map(|replaced_us| ("replaced", (replaced_us.min(now_us), now_us)));
+        let unknown = unclean.chain(replaced);
+        // One gap for each reason.
+        let mut times: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+        for (why, (from_us, until_us)) in unknown {
+            let (from, until) = times.entry(why).or_insert((from_us, until_us));
+            (*from, *until) = (from_us.min(*from), until_us.max(*until));
+        }
+        let unknown = times.into_iter().map(|(why, (from_us, until_us))| Gap {
+            from_us,
+            until_us,
             why: why.into(),
             lost_rows: None,
             totals_kept: false,
         });
-        Ok(gaps.collect())
+        let known = notes.iter().filter_map(|note| match note {
+            LossNote::Ended { lost, .. } => lost.gap(Span::LOST, false),
+            LossNote::Waiting { .. } => None,
+        });
+        Ok(unknown.chain(known).collect())
     }
 
     /// Returns the time from which rows were entered into another file; `None` if this is the file written before.
@@ -104,21 +152,12 @@ impl Continuity {
     }
 
     /// Notes that the file is open and has its gaps.
-    pub(crate) fn opened(&mut self, file: &File, lock: Option<&mut Lock>, now_us: i64) -> Result<(), Error> {
+    pub(crate) fn opened(&mut self, file: &File, now_us: i64) -> Result<(), Error> {
         let instance = file::bytes(&file.connection, "instance")?.unwrap_or_default();
         if self.written.as_ref().is_none_or(|written| written.instance != instance) {
             self.written = Some(Written { instance, since_us: now_us });
         }
         self.began = true;
-        self.pending_gap_us = None;
-        lock.map(Lock::settle);
         Ok(())
-    }
-
-    /// Removes the pending gap of this process at its end, if every row is in a file; one of earlier writers stays.
-    pub(crate) fn settle_pending_gap(&self, lock: Option<&mut Lock>) {
-        if self.pending_gap_us.is_none() {
-            lock.map(Lock::settle);
-        }
     }
 }

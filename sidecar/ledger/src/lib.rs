@@ -36,9 +36,13 @@ mod folder;
 #[cfg(test)]
 mod legs_tests;
 mod lock;
+mod loss_notes;
+#[cfg(test)]
+mod loss_tests;
 #[cfg(test)]
 mod model_tests;
 mod month_files;
+mod month_part;
 #[cfg(test)]
 mod one_by_one_tests;
 mod overflow;

@@ -1,8 +1,7 @@
-//! The lock of a ledger's writer: the process that holds `X.db.lock` may write. The lock's file also has the pending
-//! gap, the time from which rows may be in no file, because a ledger that cannot be opened cannot record that.
+//! The lock of a ledger's writer: the process that holds `X.db.lock` may write. The lock's file also has the
+//! [loss notes](crate::loss_notes).
 //!
-//! Laws: of two processes one writes; the lock ends with its process, also after a crash; a pending gap stays in the
-//! lock's file until a writer has entered it.
+//! Laws: of two processes one writes; the lock ends with its process, also after a crash.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -17,11 +16,17 @@ use crate::files;
 pub(crate) struct Lock {
     file: File,
     path: PathBuf,
-    pending_gap_us: Option<i64>,
 }
 
-/// The length of the lock's file. It is written in place, so that it can be written on a full disk.
-const LOCK_BYTES: usize = 32;
+/// The length of the first line of the lock's file, which names the process. It is written in place, so that it can be
+/// written on a full disk.
+const HEAD_BYTES: usize = 32;
+
+/// Returns the first line of the lock's file.
+pub(crate) fn head(process: Option<u32>) -> String {
+    let process = process.map_or("-".to_owned(), |process| process.to_string());
+    format!("{process:<width$}\n", width = HEAD_BYTES - 1)
+}
 
 impl Lock {
     /// Takes the lock of a ledger.
@@ -45,39 +50,12 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        let pending_gap_us =
-            content(&mut file).split_whitespace().nth(1).and_then(|since| since.parse().ok());
-        let mut lock = Self { file, path, pending_gap_us };
-        lock.write();
-        Ok(lock)
-    }
-
-    /// Returns the pending gap, microseconds since 1970: earlier writers could open no file from then on.
-    pub(crate) fn pending_gap_us(&self) -> Option<i64> {
-        self.pending_gap_us
-    }
-
-    /// Records that from a time on rows may be in no file. An earlier time stays.
-    pub(crate) fn note_pending_gap(&mut self, since_us: i64) {
-        self.pending_gap_us =
-            Some(self.pending_gap_us.map_or(since_us, |pending_us| pending_us.min(since_us)));
-        self.write();
-    }
-
-    /// Removes the pending gap: it was entered, or there are no such rows.
-    pub(crate) fn settle(&mut self) {
-        self.pending_gap_us = None;
-        self.write();
-    }
-
-    /// Writes process id and pending gap. Errors are ignored: a full or failing disk must not cost the lock.
-    fn write(&mut self) {
-        let pending = self.pending_gap_us.map_or(String::new(), |since| since.to_string());
-        let content = format!("{:<10} {pending:<20}\n", std::process::id());
-        debug_assert_eq!(content.len(), LOCK_BYTES);
-        let written =
-            self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(content.as_bytes()));
-        let _ = written.and_then(|()| self.file.sync_data());
+        // Errors are ignored: a full or failing disk must not cost the lock.
+        let written = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| file.write_all(head(Some(std::process::id())).as_bytes()));
+        let _ = written.and_then(|()| file.sync_data());
+        Ok(Self { file, path })
     }
 
     /// Returns true if the path still has the locked file. If it was removed, another process could lock a new one.
@@ -91,11 +69,7 @@ impl Lock {
 pub(crate) fn writer(path: &Path) -> Option<String> {
     let mut lock = File::open(files::beside(path, ".lock")).ok()?;
     match lock.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            lock.read_to_string(&mut holder).ok()?;
-            Some(holder.trim().to_owned())
-        }
+        Err(TryLockError::WouldBlock) => Some(content(&mut lock).trim().to_owned()),
         _ => None,
     }
 }
@@ -118,7 +92,7 @@ pub fn writer_on_this_host(path: &Path) -> Option<u32> {
 
 fn content(file: &mut File) -> String {
     let mut bytes = Vec::new();
-    let _ = file.take(LOCK_BYTES as u64).read_to_end(&mut bytes);
+    let _ = file.take(HEAD_BYTES as u64).read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -134,7 +108,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
 mod tests {
     use super::{Lock, writer_on_this_host};
     use crate::error::Fault;
-    use crate::testing::{NOON_US, Place};
+    use crate::testing::Place;
 
     #[test]
     fn second_writer_is_refused_with_the_first_named() {
@@ -163,23 +137,6 @@ mod tests {
         }
         drop(lock);
         assert_eq!(writer_on_this_host(&place.ledger()), None, "the lock is free");
-    }
-
-    #[test]
-    fn pending_gap_outlives_the_process() {
-        let place = Place::new();
-        std::fs::write(place.path("x.db.lock"), "1234\n").unwrap();
-        let mut lock = Lock::take(&place.ledger()).unwrap();
-        assert_eq!(lock.pending_gap_us(), None, "as older ones are");
-        lock.note_pending_gap(NOON_US);
-        lock.note_pending_gap(NOON_US + 1);
-        drop(lock);
-        let mut lock = Lock::take(&place.ledger()).unwrap();
-        assert_eq!(lock.pending_gap_us(), Some(NOON_US));
-        lock.settle();
-        drop(lock);
-        assert_eq!(Lock::take(&place.ledger()).unwrap().pending_gap_us(), None);
-        assert_eq!(std::fs::metadata(place.path("x.db.lock")).unwrap().len(), super::LOCK_BYTES as u64);
     }
 
     #[test]

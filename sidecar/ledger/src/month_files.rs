@@ -3,6 +3,8 @@
 //! Laws: a crash at any instant leaves files that identify themselves by their facts. A file that other processes have
 //! open is not renamed. After a fault every file is opened again before anything in it is trusted.
 
+mod past_months;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +12,12 @@ use std::time::{Duration, Instant};
 
 use rusqlite::types::ValueRef;
 
-use crate::continuity::{Continuity, UncleanEnd};
+use crate::continuity::{CRASH, Continuity, ENTERED, UncleanEnd};
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
+use crate::loss_notes::{LossNote, LossNotes, LostCost};
+use crate::overflow::Span;
 use crate::redirects::{Redirect, Redirects};
 use crate::ships_to::SHIPS_TO;
 use crate::source::{DAY_US, Gap, Month};
@@ -53,6 +57,11 @@ pub(crate) struct MonthFiles {
     pub calendar: Calendar,
     ships_to: Option<Arc<str>>,
     lock: Option<Lock>,
+    notes: LossNotes,
+    /// The time at which the first row ended that is in no file yet, microseconds since 1970.
+    pub first_waiting_us: Option<i64>,
+    /// The last heartbeat that is known to be in the open file, while that is not closed in order.
+    alive_us: Option<i64>,
     files: HashMap<Month, Held>,
     /// The open month, while its file is open, and that file's path: `X.db`, or the month's own name while other
     /// processes still have the file of the month before open as `X.db`.
@@ -73,7 +82,8 @@ pub(crate) struct MonthFiles {
 impl MonthFiles {
     /// Returns the files of a ledger, none of them open. `calendar`: its calendar as known before they are opened.
     pub(crate) fn new(path: PathBuf, who: String, calendar: Calendar) -> Self {
-        Self { open_path: path.clone(), path, who, calendar, ..Self::default() }
+        let notes = LossNotes::of(&path);
+        Self { open_path: path.clone(), path, who, calendar, notes, ..Self::default() }
     }
 
     /// Returns the files with the central store to which their rows are shipped.
@@ -98,9 +108,13 @@ impl MonthFiles {
                 let message = format!("there is no directory {}: create or mount it", directory.display());
                 return Err(Error::new(Fault::ReadOnly, message));
             }
-            let mut lock = Lock::take(&self.path)?;
-            self.continuity.inherit(&mut lock, now_us);
-            self.lock = Some(lock);
+            self.lock = match Lock::take(&self.path) {
+                Ok(lock) => Some(lock),
+                Err(error) => {
+                    self.note_waiting(now_us, false);
+                    return Err(error);
+                }
+            };
         }
         if let Some(open) = self.open {
             if self.is_over(open, now_us) {
@@ -109,12 +123,39 @@ impl MonthFiles {
             self.fault_message = None;
             return Ok(());
         }
+        self.note_waiting(now_us, true);
         match self.open_ledger(now_us) {
             Err(error) if error.fault == Fault::Corrupt => {
                 self.quarantine_open(&error, now_us)?;
                 self.open_ledger(now_us)
             }
             other => other,
+        }
+    }
+
+    /// Returns the time until which every row is in a file.
+    pub(crate) fn entered_us(&self, now_us: i64) -> i64 {
+        self.first_waiting_us.map_or(now_us, |first_us| first_us.min(now_us))
+    }
+
+    /// Notes that rows may be in no file until one is open: a ledger that cannot be opened cannot record that.
+    fn note_waiting(&mut self, now_us: i64, has_lock: bool) {
+        self.notes.write(LossNote::Waiting { from_us: self.entered_us(now_us) }, has_lock);
+    }
+
+    /// Notes which rows this process lost at its end. Returns true if the next writer enters their gap.
+    pub(crate) fn note_end(&mut self, lost: Span, cost: Option<LostCost>) -> bool {
+        if lost.rows == 0 && self.alive_us.is_none() {
+            self.notes.settle(&[]);
+            return true;
+        }
+        self.notes.write(LossNote::Ended { lost, cost, alive_us: self.alive_us }, self.lock.is_some())
+    }
+
+    /// Notes that a heartbeat is in the file of a month.
+    pub(crate) fn heartbeat_written(&mut self, month: Month, now_us: i64) {
+        if self.open == Some(month) {
+            self.alive_us = Some(now_us);
         }
     }
 
@@ -169,10 +210,12 @@ impl MonthFiles {
         let file = File::open(path)?;
         let in_order = file::number(&file.connection, "clean")? == Some(1);
         let alive = file::number(&file.connection, "alive_us")?;
-        let why = if restored::is_copy(&file, has_log)? { Gap::RESTORED } else { "crash" };
+        let entered = file::number(&file.connection, ENTERED)?;
+        let why = if restored::is_copy(&file, has_log)? { Gap::RESTORED } else { CRASH };
         check::before_writing(&file, in_order)?;
         self.checkpoint(&file)?;
-        let left = alive.filter(|_| !in_order).map(|alive_us| UncleanEnd { alive_us, why });
+        let left = alive.filter(|_| !in_order);
+        let left = left.map(|alive_us| UncleanEnd { alive_us, entered_us: entered.unwrap_or(alive_us), why });
         Ok((file, left))
     }
 
@@ -188,11 +231,17 @@ impl MonthFiles {
     /// Records in the open month, in one transaction, that this process writes it from now on, and the gaps before.
     fn begin(&mut self, left: Option<UncleanEnd>, now_us: i64) -> Result<(), Error> {
         let (who, ships_to) = (self.who.clone(), self.ships_to.clone());
+        let entered_us = self.entered_us(now_us);
+        let notes = self.notes.others();
         let held = self.open.and_then(|month| self.files.get_mut(&month));
         let file = &mut held.ok_or_else(not_open)?.file;
-        let gaps = self.continuity.gaps(file, &self.calendar, left, now_us)?;
+        let others: Vec<_> = notes.iter().map(|(_, note)| *note).collect();
+        let gaps = self.continuity.gaps(file, &self.calendar, left, &others, now_us)?;
         let mut txn = Txn::begin(file)?;
         gaps.iter().try_for_each(|gap| txn.gap(gap))?;
+        for (lost, cost) in others.iter().filter_map(LossNote::lost) {
+            txn.audit(now_us, "lost", &who, &LossNote::detail(lost, cost))?;
+        }
         if self.continuity.is_first() {
             txn.audit(now_us, "opened", &who, "{}")?;
         }
@@ -202,7 +251,7 @@ impl MonthFiles {
         let ships_to = ships_to.as_ref().map_or(ValueRef::Null, |store| ValueRef::Text(store.as_bytes()));
         txn.fact(SHIPS_TO, ships_to)?;
         txn.fact("clean", ValueRef::Integer(0))?;
-        txn.fact("alive_us", ValueRef::Integer(now_us))?;
+        heartbeat(&txn, now_us, entered_us)?;
         txn.commit()?;
         // Into the file itself: SQLite drops a log that is damaged after a crash, and with it this record. Then the
         // loss of the log's rows would leave no trace.
@@ -210,7 +259,9 @@ impl MonthFiles {
             Err(error) if error.fault != Fault::Locked => return Err(error),
             _ => {}
         }
-        self.continuity.opened(file, self.lock.as_mut(), now_us)?;
+        self.continuity.opened(file, now_us)?;
+        self.alive_us = Some(now_us);
+        self.notes.settle(&notes);
         self.io_failed = false;
         self.update.gaps += gaps.len() as u64;
         Ok(())
@@ -345,9 +396,11 @@ impl MonthFiles {
         if self.open.is_some_and(|open| !self.is_there(open)) {
             return Err(gone(&self.open_path));
         }
+        let entered_us = self.entered_us(now_us);
         let txn = Txn::begin(self.open_file()?)?;
-        txn.fact("alive_us", ValueRef::Integer(now_us))?;
+        heartbeat(&txn, now_us, entered_us)?;
         txn.commit()?;
+        self.alive_us = Some(now_us);
         self.checkpoint_long_logs(now_us)
     }
 
@@ -449,10 +502,9 @@ impl MonthFiles {
         }
         self.read_since = None;
         // This file is closed in order, so until the next one is open only the lock's file can record lost rows.
-        if let Some(lock) = &mut self.lock {
-            lock.note_pending_gap(now_us);
-        }
+        self.note_waiting(now_us, true);
         set_clean(self.open_file()?, now_us)?;
+        self.alive_us = None;
         if let Some(held) = self.files.remove(&open) {
             held.file.rest()?;
         }
@@ -484,6 +536,7 @@ impl MonthFiles {
         }
         if self.open.is_some() {
             set_clean(self.open_file()?, now_us)?;
+            self.alive_us = None;
             if let Some(held) = self.open.and_then(|open| self.files.remove(&open)) {
                 held.file.rest()?;
             }
@@ -491,11 +544,6 @@ impl MonthFiles {
         self.open = None;
         self.lock = None;
         Ok(())
-    }
-
-    /// Removes the pending gap: every row is in a file.
-    pub(crate) fn settle_pending_gap(&mut self) {
-        self.continuity.settle_pending_gap(self.lock.as_mut());
     }
 
     /// Closes all files after a fault, as they are.
@@ -518,6 +566,7 @@ impl MonthFiles {
         let path = std::mem::replace(&mut self.open_path, self.path.clone());
         let named = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
         self.continuity.forget_file();
+        self.alive_us = None;
         self.replace(&path, named.or(open).unwrap_or(self.calendar.month(now_us)), error, now_us)
     }
 
@@ -528,62 +577,12 @@ impl MonthFiles {
         self.update.gaps += gaps;
         Ok(())
     }
+}
 
-    /// Quarantines the damaged file of a past month. One that was signed off stays in its place, because a new file
-    /// there would be an open month again; the operator has to restore it, and its late rows go to the open month.
-    pub(crate) fn quarantine_past(&mut self, month: Month, error: &Error, now_us: i64) -> Result<(), Error> {
-        self.files.remove(&month);
-        if files::sign_off(&self.path, month).try_exists()? {
-            self.update.faults.push(Fault::Corrupt);
-            tracing::error!(
-                month = month::name(month), reason = %error,
-                "a closed month of the ledger is damaged: put its file back from a copy"
-            );
-            self.redirect(month, Redirect::Closed);
-            return Ok(());
-        }
-        self.replace(&files::of_month(&self.path, month), month, error, now_us)
-    }
-
-    /// Handles a fault of a past month for which no row waits. The open month is not affected.
-    fn past_month_failed(&mut self, month: Month, error: &Error, now_us: i64) {
-        self.files.remove(&month);
-        let left = match error.fault {
-            Fault::Corrupt => self.quarantine_past(month, error, now_us).err(),
-            _ => Some(error.clone()),
-        };
-        if let Some(error) = left {
-            self.io_failed |= error.fault == Fault::Io;
-            self.update.faults.push(error.fault);
-            tracing::warn!(
-                month = month::name(month), reason = %error,
-                "the file of a past month of the ledger cannot be closed"
-            );
-        }
-    }
-
-    /// Closes the past months that a crash left with a log, and enters the gaps of those restored from a copy.
-    fn recover_past_months(&mut self, now_us: i64) {
-        for path in files::list(&self.path).unwrap_or_default() {
-            if path == self.path {
-                continue;
-            }
-            let left = ["-wal", "-journal"].iter().any(|suffix| files::beside(&path, suffix).exists());
-            let settled = restored::past_gap(&path, &self.calendar, now_us).and_then(|gaps| {
-                self.update.gaps += gaps;
-                if !left {
-                    return Ok(());
-                }
-                let file = File::open(&path)?;
-                file.checkpoint_all()?;
-                file.rest().map(|_| ())
-            });
-            let month = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
-            if let (Err(error), Some(month)) = (settled, month) {
-                self.past_month_failed(month, &error, now_us);
-            }
-        }
-    }
+/// Writes a heartbeat: the time, and that until which every row is in a file.
+pub(crate) fn heartbeat(txn: &Txn<'_>, now_us: i64, entered_us: i64) -> Result<(), Error> {
+    txn.fact("alive_us", ValueRef::Integer(now_us))?;
+    txn.fact(ENTERED, ValueRef::Integer(entered_us))
 }
 
 /// Returns the error of a file that was removed or replaced while it was written.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use meter::Provenance;
-use price::{Charge, Rate};
+use price::{Charge, Currency, Rate};
 
 use crate::energy::EnergyRow;
 use crate::source::{DeviceTotal, Gap};
@@ -28,18 +28,23 @@ pub(crate) struct OverflowTotals {
     devices: HashMap<(i32, Arc<str>, &'static str), DeviceTotal>,
     kept: Span,
     lost: Span,
+    /// The rows of merged failures. They have no gap: their disk would not be bounded.
+    merged: Span,
 }
 
 /// A number of rows, and the times at which the first and the last of them ended.
-#[derive(Clone, Copy, Debug, Default)]
-struct Span {
-    rows: u64,
-    from_us: i64,
-    until_us: i64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub rows: u64,
+    pub from_us: i64,
+    pub until_us: i64,
 }
 
 impl Span {
-    fn add(&mut self, us: i64, rows: u64) {
+    /// The reason of a gap of lost rows.
+    pub(crate) const LOST: &str = "lost";
+
+    pub(crate) fn add(&mut self, us: i64, rows: u64) {
         if self.rows == 0 {
             (self.from_us, self.until_us) = (us, us);
         }
@@ -48,7 +53,20 @@ impl Span {
         self.until_us = self.until_us.max(us);
     }
 
-    fn gap(&self, why: &str, totals_kept: bool) -> Option<Gap> {
+    /// Adds the rows of another span.
+    pub(crate) fn join(&mut self, other: Self) {
+        if other.rows > 0 {
+            self.add(other.from_us, other.rows);
+            self.add(other.until_us, 0);
+        }
+    }
+
+    /// Returns the time at which the first row ended; `None` without rows.
+    pub(crate) fn first_us(&self) -> Option<i64> {
+        (self.rows > 0).then_some(self.from_us)
+    }
+
+    pub(crate) fn gap(&self, why: &str, totals_kept: bool) -> Option<Gap> {
         (self.rows > 0).then(|| Gap {
             from_us: self.from_us,
             until_us: self.until_us,
@@ -78,6 +96,37 @@ impl OverflowTotals {
             self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
         }
         true
+    }
+
+    /// Adds a failed exchange to the total of its upstream and ending. Returns false if there was no room.
+    pub(crate) fn merge(&mut self, row: &Row) -> bool {
+        let key = TotalKey { model: OTHER.into(), ..TotalKey::of_row(row, Class::Shed) };
+        let mut one = Self::default();
+        one.totals[0].entry(key).or_default().add_row(row);
+        one.merged.add(row.ended_us, 1);
+        if let Charge::Priced { rate, .. } = &row.charge {
+            one.rates.insert(rate.id, Arc::clone(rate));
+        }
+        self.join(one)
+    }
+
+    /// Adds other totals. Returns false if there was no room for some, whose rows are lost.
+    pub(crate) fn join(&mut self, other: Self) -> bool {
+        let mut has_all = true;
+        for (key, sums) in other.totals.into_iter().flatten() {
+            match self.sums(key) {
+                Some(own) => own.add(&sums),
+                None => {
+                    self.lost.join(Span { rows: sums.exchanges, ..other.merged });
+                    has_all = false;
+                }
+            }
+        }
+        self.rates.extend(other.rates);
+        self.kept.join(other.kept);
+        self.lost.join(other.lost);
+        self.merged.join(other.merged);
+        has_all
     }
 
     /// Adds the GPU use of an exchange. Returns false if there was no room.
@@ -168,7 +217,9 @@ impl OverflowTotals {
     pub(crate) fn lose_one(&mut self, one: &Self) -> (u64, u64) {
         self.without(one);
         let rows = one.totals().fold(0_u64, |sum, (_, sums)| sum.saturating_add(sums.exchanges));
-        self.kept.rows = self.kept.rows.saturating_sub(rows);
+        let kept = rows.min(self.kept.rows);
+        self.kept.rows -= kept;
+        self.merged.rows = self.merged.rows.saturating_sub(rows - kept);
         if rows > 0 {
             // The exact times of these rows are not known any more.
             self.lost.add(self.kept.from_us, rows);
@@ -179,12 +230,33 @@ impl OverflowTotals {
 
     /// Returns the gaps of the rows in totals and of the lost rows.
     pub(crate) fn gaps(&self) -> impl Iterator<Item = Gap> {
-        [self.kept.gap("shed", true), self.lost.gap("lost", false)].into_iter().flatten()
+        [self.kept.gap("shed", true), self.lost.gap(Span::LOST, false)].into_iter().flatten()
     }
 
     /// Counts rows as lost, with the time at which one of them ended.
     pub(crate) fn lose(&mut self, ended_us: i64, rows: u64) {
         self.lost.add(ended_us, rows);
+    }
+
+    /// Returns the rows in totals and the lost rows.
+    pub(crate) fn span(&self) -> Span {
+        let mut span = self.kept;
+        span.join(self.lost);
+        span.join(self.merged);
+        span
+    }
+
+    /// Returns what the rows of each total cost. Of lost rows that is not known.
+    pub(crate) fn costs(&self) -> impl Iterator<Item = (Currency, i128)> {
+        self.totals().filter_map(|(key, sums)| {
+            let rate = self.rates.get(&key.rate?)?;
+            Some((rate.currency, sums.cost_pico))
+        })
+    }
+
+    /// Counts the rows of a span as lost.
+    pub(crate) fn lose_span(&mut self, span: Span) {
+        self.lost.join(span);
     }
 
     /// Returns the number of energies and idle shares in totals. All shares of one GPU, day and kind count as one,
@@ -196,7 +268,7 @@ impl OverflowTotals {
 
     /// Returns the number of rows in totals, and of lost rows.
     pub(crate) fn rows(&self) -> (u64, u64) {
-        (self.kept.rows, self.lost.rows)
+        (self.kept.rows + self.merged.rows, self.lost.rows)
     }
 }
 

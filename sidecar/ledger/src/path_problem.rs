@@ -1,20 +1,23 @@
 //! Reasons why a path cannot be a ledger's, checked before the start: rows of a ledger that never opens are dropped until
 //! the operator notices.
 
-use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The reason why a path cannot be that of a ledger file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathProblem {
     /// It is a URL.
+    #[error("it is a URL, but not of PostgreSQL")]
     Url,
     /// It is a folder.
+    #[error("it is a folder")]
     Folder,
     /// It does not end in `.db`, from which the names of the other months' files are made.
+    #[error("it does not end in .db")]
     Suffix,
     /// Its folder does not exist.
+    #[error("its folder {} does not exist", .0.display())]
     FolderMissing(PathBuf),
 }
 
@@ -30,17 +33,6 @@ impl PathProblem {
             Some(Self::Suffix)
         } else {
             missing_folder(path).map(|folder| Self::FolderMissing(folder.to_owned()))
-        }
-    }
-}
-
-impl fmt::Display for PathProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url => f.write_str("it is a URL, but not of PostgreSQL"),
-            Self::Folder => f.write_str("it is a folder"),
-            Self::Suffix => f.write_str("it does not end in .db"),
-            Self::FolderMissing(folder) => write!(f, "its folder {} does not exist", folder.display()),
         }
     }
 }

@@ -7,10 +7,13 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use price::Charge;
+
 use crate::Row;
 use crate::audit_event::AuditEvent;
 use crate::energy::EnergyRow;
-use crate::overflow::OverflowTotals;
+use crate::loss_notes::LostCost;
+use crate::overflow::{OverflowTotals, Span};
 use crate::source::DeviceTotal;
 
 /// The most items that wait; one is about a kilobyte.
@@ -24,6 +27,10 @@ const COMMIT_MAX_DELAY: Duration = Duration::from_millis(50);
 
 /// The most items of one commit.
 const COMMIT_MAX_ITEMS: usize = 4_096;
+
+/// The most rows of anonymous failures in a time; the others of that time go into totals, which are entered at its end.
+const FAILURES_MAX_ROWS: u32 = 60;
+const FAILURES_TIME: Duration = Duration::from_secs(60);
 
 /// An item to enter.
 #[derive(Clone, Debug)]
@@ -65,6 +72,30 @@ impl Batch {
         let others = self.items.len() as u64 - rows;
         (rows + self.shed.rows().0, others + self.shed.others())
     }
+
+    /// Returns what its rows cost; `None` if that is not known of all.
+    pub(crate) fn cost(&self) -> Option<LostCost> {
+        let rows = self.items.iter().filter_map(|item| match item {
+            Item::Row(row) => match &row.charge {
+                Charge::Priced { rate, cost } => Some((rate.currency, i128::from(*cost))),
+                Charge::Unpriced(_) => None,
+            },
+            _ => None,
+        });
+        let is_known = self.shed.rows().1 == 0;
+        rows.chain(self.shed.costs()).try_fold(LostCost::NONE, LostCost::plus).filter(|_| is_known)
+    }
+
+    /// Returns its rows, also those that are in totals or lost.
+    pub(crate) fn span(&self) -> Span {
+        let mut span = self.shed.span();
+        for item in &self.items {
+            if let Item::Row(row) = item {
+                span.add(row.ended_us, 1);
+            }
+        }
+        span
+    }
 }
 
 /// The way in which the writer is to end.
@@ -91,13 +122,26 @@ struct Inner {
     /// waits.
     held: usize,
     held_since: Option<Instant>,
+    held_counts: (u64, u64),
+    held_span: Span,
+    /// The rows in `items`. Rows that were taken since it had none may extend its times.
+    span: Span,
     shed: OverflowTotals,
+    failures: Failures,
     /// The time from which the first item in the overflow totals waits.
     shed_since: Option<Instant>,
     shed_rows: u64,
     lost_others: u64,
     lost_rows: u64,
     end: Option<End>,
+}
+
+/// The anonymous failures of a time.
+#[derive(Debug, Default)]
+struct Failures {
+    since: Option<Instant>,
+    rows: u32,
+    totals: OverflowTotals,
 }
 
 /// The state of the queue.
@@ -122,17 +166,41 @@ impl Queue {
         let mut inner = self.inner();
         if inner.end.is_some() {
             // The writer takes no more.
-            inner.lose(&item);
+            inner.lose_in_gap(&item);
             return;
         }
         if inner.items.len() + inner.held >= QUEUE_MAX_ITEMS {
             inner.shed(&item);
             return;
         }
+        if let Item::Row(row) = &item {
+            inner.span.add(row.ended_us, 1);
+        }
         inner.items.push_back((Instant::now(), item));
         // Two notifications per batch suffice: for the first the writer starts its timer.
         if inner.items.len() == 1 || inner.items.len() == COMMIT_MIN_ITEMS {
             self.more.notify_all();
+        }
+    }
+
+    /// Adds an anonymous failure: as a row, or to totals if there were many.
+    pub(crate) fn put_failure(&self, row: Box<Row>) {
+        let mut inner = self.inner();
+        if inner.failures.is_over() {
+            inner.enter_failures();
+        }
+        let has_ended = inner.end.is_some();
+        let failures = &mut inner.failures;
+        failures.since.get_or_insert_with(Instant::now);
+        if failures.rows < FAILURES_MAX_ROWS || has_ended {
+            failures.rows += 1;
+            drop(inner);
+            return self.put(Item::Row(row));
+        }
+        if failures.totals.merge(&row) {
+            inner.shed_rows += 1;
+        } else {
+            inner.lost_rows += 1;
         }
     }
 
@@ -142,6 +210,9 @@ impl Queue {
         let mut inner = self.inner();
         loop {
             let now = Instant::now();
+            if inner.failures.is_over() || inner.end.is_some() {
+                inner.enter_failures();
+            }
             let first = inner.items.front().map(|(since, _)| *since);
             let ripe = match first {
                 Some(since) => {
@@ -165,18 +236,20 @@ impl Queue {
     /// Notes that the writer's batch is on the disk.
     pub(crate) fn done(&self) {
         let mut inner = self.inner();
-        inner.held = 0;
-        inner.held_since = None;
+        inner.release();
+    }
+
+    /// Returns the time at which the first row ended that is in no file, and the same without the writer's batch.
+    pub(crate) fn first_us(&self) -> (Option<i64>, Option<i64>) {
+        let inner = self.inner();
+        let totals = [&inner.shed, &inner.failures.totals].map(|totals| totals.span().first_us());
+        let waiting = totals.into_iter().chain([inner.span.first_us()]).flatten().min();
+        (waiting.into_iter().chain(inner.held_span.first_us()).min(), waiting)
     }
 
     /// Counts an item that the writer could not enter; a row leaves a gap.
     pub(crate) fn lose(&self, item: &Item) {
-        let mut inner = self.inner();
-        inner.lose(item);
-        if let Item::Row(row) = item {
-            inner.shed.lose(row.ended_us, 1);
-            inner.shed_since.get_or_insert_with(Instant::now);
-        }
+        self.inner().lose_in_gap(item);
     }
 
     /// Counts as lost rows that never reached the queue; a gap records them.
@@ -189,12 +262,14 @@ impl Queue {
     }
 
     /// Counts the batch of a writer that panicked as lost; the next writer enters a gap. Some of it may be on the disk.
-    pub(crate) fn drop_held(&self, at_us: i64) {
-        let held = std::mem::take(&mut self.inner().held) as u64;
-        self.inner().held_since = None;
-        if held > 0 {
-            self.lose_unseen(at_us, held);
-        }
+    pub(crate) fn drop_held(&self) {
+        let mut inner = self.inner();
+        let ((rows, others), span) = (inner.held_counts, inner.held_span);
+        inner.release();
+        inner.lost_rows += rows;
+        inner.lost_others += others;
+        inner.shed.lose_span(span);
+        inner.shed_since.get_or_insert_with(Instant::now);
     }
 
     /// Counts rows and other items of the writer's batch as lost.
@@ -235,15 +310,17 @@ impl Queue {
         self.inner().end
     }
 
-    /// Counts all waiting items as lost. Returns the number of rows and of others.
-    pub(crate) fn abandon(&self) -> (u64, u64) {
+    /// Counts all waiting items as lost. Returns them.
+    pub(crate) fn abandon(&self) -> Batch {
         let mut inner = self.inner();
+        inner.enter_failures();
         let items = inner.items.drain(..).map(|(_, item)| item).collect();
-        let lost = Batch { items, shed: std::mem::take(&mut inner.shed) }.counts();
-        inner.held = 0;
-        (inner.held_since, inner.shed_since) = (None, None);
-        inner.lost_rows += lost.0;
-        inner.lost_others += lost.1;
+        let lost = Batch { items, shed: std::mem::take(&mut inner.shed) };
+        inner.release();
+        (inner.span, inner.shed_since) = (Span::default(), None);
+        let (rows, others) = lost.counts();
+        inner.lost_rows += rows;
+        inner.lost_others += others;
         lost
     }
 
@@ -262,10 +339,43 @@ impl Queue {
     }
 }
 
+impl Failures {
+    fn is_over(&self) -> bool {
+        self.since.is_some_and(|since| since.elapsed() >= FAILURES_TIME)
+    }
+}
+
 impl Inner {
+    /// Moves the totals of failures to those that the writer takes.
+    fn enter_failures(&mut self) {
+        let Failures { totals, .. } = std::mem::take(&mut self.failures);
+        if totals.is_empty() {
+            return;
+        }
+        self.shed_since.get_or_insert_with(Instant::now);
+        let lost = self.shed.rows().1;
+        self.shed.join(totals);
+        self.lost_rows += self.shed.rows().1 - lost;
+    }
+
     fn lose(&mut self, item: &Item) {
         self.lost_rows += u64::from(item.is_row());
         self.lost_others += u64::from(!item.is_row());
+    }
+
+    /// Counts an item as lost; a row leaves a gap.
+    fn lose_in_gap(&mut self, item: &Item) {
+        self.lose(item);
+        if let Item::Row(row) = item {
+            self.shed.lose(row.ended_us, 1);
+            self.shed_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Forgets the writer's batch.
+    fn release(&mut self) {
+        (self.held, self.held_since) = (0, None);
+        (self.held_counts, self.held_span) = ((0, 0), Span::default());
     }
 
     fn shed(&mut self, item: &Item) {
@@ -295,7 +405,13 @@ impl Inner {
         let items: VecDeque<_> = self.items.drain(..most).map(|(_, item)| item).collect();
         self.held = items.len();
         self.held_since = since.into_iter().chain(self.shed_since.take()).min();
-        Batch { items, shed: std::mem::take(&mut self.shed) }
+        let batch = Batch { items, shed: std::mem::take(&mut self.shed) };
+        self.held_counts = batch.counts();
+        let rows = self.held_counts.0 - batch.shed.rows().0;
+        self.held_span = Span { rows, ..self.span };
+        self.held_span.join(batch.shed.span());
+        self.span.rows -= rows;
+        batch
     }
 }
 
@@ -367,7 +483,7 @@ mod tests {
         queue.end(End::By(Instant::now()));
         put(&queue, 1);
         others().into_iter().for_each(|item| queue.put(item));
-        assert_eq!(queue.abandon(), ((QUEUE_MAX_ITEMS - COMMIT_MAX_ITEMS) as u64, 0));
+        assert_eq!(queue.abandon().counts(), ((QUEUE_MAX_ITEMS - COMMIT_MAX_ITEMS) as u64, 0));
         assert_eq!(lost(), (QUEUE_MAX_ITEMS as u64 - 3 + 1 + 1, 1 + 5 + 3));
         assert_eq!((queue.waiting().items, queue.waiting().lag), (0, Duration::ZERO));
     }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use meter::{ExchangeId, Record, Role, Tokens};
+use meter::{DEFAULT_TENANT, Disagreement, ExchangeId, Record, Role, Tokens};
 use price::{Book, Charge, Facts, Unpriced};
 
 use crate::{Calendar, month};
@@ -68,6 +68,8 @@ pub struct Row {
     pub upstream_attempts: u8,
     /// The cached tokens that the server reported beyond those of the prompt. They are not in `tokens`.
     pub cached_excess: u64,
+    /// The way in which the server's counts contradict one another, if they do.
+    pub usage_disagreement: Option<Disagreement>,
     /// The day by the ledger's calendar, in days since 1970-01-01; `None`: the UTC day of `ended_us`.
     pub day: Option<i32>,
 }
@@ -101,6 +103,7 @@ impl Default for Row {
             request_id: None,
             upstream_attempts: 1,
             cached_excess: 0,
+            usage_disagreement: None,
             day: None,
         }
     }
@@ -185,6 +188,7 @@ impl Row {
             request_id: identity.request_id.clone(),
             upstream_attempts: record.upstream_attempts,
             cached_excess: record.cached_excess,
+            usage_disagreement: record.disagreement,
             day: None,
         }
     }
@@ -197,6 +201,17 @@ impl Row {
     /// Sets the day by the calendar of the ledger into which the row is entered.
     pub(crate) fn dated(self, calendar: &Calendar) -> Self {
         Self { day: other_day(calendar.day(self.ended_us), self.ended_us), ..self }
+    }
+
+    /// Returns true for a failed exchange without a tenant, tokens or cost: a client without a key can make thousands of
+    /// them a second.
+    pub(crate) fn is_anonymous_failure(&self) -> bool {
+        let is_anonymous =
+            *self.tenant == *DEFAULT_TENANT && self.principal.is_none() && self.consumer.is_none();
+        let has_failed = !(200..400).contains(&self.status);
+        let is_free =
+            self.tokens.by_type.iter().all(|count| *count == 0) && self.charge.cost().unwrap_or(0) == 0;
+        is_anonymous && has_failed && is_free
     }
 
     /// Returns the id of the rate; `None` without a price.

@@ -131,14 +131,18 @@ fn keep_writing(plan: &Plan, shared: &Arc<Shared>) {
             status.fault(Fault::Other);
             (status.up, status.fault_message) = (false, Some(message.to_owned()));
         }
-        shared.queue.drop_held((plan.clock)());
+        shared.queue.drop_held();
         shared.queue.pause(RESTART_PAUSE);
         if shared.queue.requested_end().is_some() {
-            shared.queue.abandon();
+            let (rows, others) = shared.queue.abandon().counts();
+            tracing::error!(rows, others, "what waits for the ledger is lost; the next start enters a gap");
             return;
         }
     }
 }
+
+/// The time for the writer's last attempt, and for its note of what is lost.
+const LAST_ATTEMPT: Duration = Duration::from_secs(1);
 
 /// The pause before a writer that panicked is started again.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
@@ -156,7 +160,12 @@ impl Ledger {
 
     /// Enters an exchange. It is on the disk once [`Status::rows_total`] counts it.
     pub fn enter(&self, row: Row) {
-        self.shared.queue.put(Item::Row(Box::new(bounded(row).dated(&self.calendar()))));
+        let row = Box::new(bounded(row).dated(&self.calendar()));
+        if row.is_anonymous_failure() {
+            self.shared.queue.put_failure(row);
+        } else {
+            self.shared.queue.put(Item::Row(row));
+        }
     }
 
     /// Enters the GPU use of an exchange, preferably after the exchange itself.
@@ -192,18 +201,25 @@ impl Ledger {
         }
     }
 
-    /// Enters all waiting items and ends; gives up after `at_most`. Returns true if all were entered in time.
+    /// Enters all waiting items and ends; gives up after `at_most`, and logs what is lost. Returns true if all were
+    /// entered in time.
     pub fn shutdown(&self, at_most: Duration) -> bool {
         let until = Instant::now() + at_most;
         let lost = |status: &Status| (status.lost_rows_total, status.lost_energies_total);
         let before = lost(&self.status());
         self.shared.queue.end(End::By(until));
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(thread) = thread else { return self.status().up };
+        let mut held = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(thread) = held.take() else { return self.status().up };
         // A disk that hangs must not delay the end of the process, so the thread is polled and not joined.
-        let hung = until + Duration::from_millis(200);
+        let hung = until + LAST_ATTEMPT;
         while !thread.is_finished() {
             if Instant::now() >= hung {
+                tracing::error!(
+                    items = self.status().queued_rows,
+                    "the ledger's disk does not answer; waiting items are lost if the process ends before it does"
+                );
+                // Another call waits again.
+                *held = Some(thread);
                 return false;
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Ledger, Plan, start};
 use crate::GpuSums;
+use crate::continuity::ENTRY_DELAY_US;
 use crate::source::{DAY_US, DeviceTotal, Gap, Range, Share, Source, Used};
 use crate::testing::{NOON_US, Place, row};
 use crate::{DailyTotal, EnergyRow, Fault, Row, Store, month};
@@ -223,7 +224,7 @@ fn after_a_crash_a_gap_says_since_when() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         (found[0].from_us, found[0].until_us, &*found[0].why, found[0].lost_rows, found[0].totals_kept),
-        (NOON_US, NOON_US + DAY_US, "crash", None, false)
+        (NOON_US - ENTRY_DELAY_US, NOON_US + DAY_US, "crash", None, false)
     );
     assert_eq!(sums(&lines(&crashed)), sums_of((0..11).map(row)));
 }
@@ -503,4 +504,48 @@ fn panicked_writer_restarts_and_leaves_gap() {
     found.sort();
     assert_eq!(found, [("crash".into(), None), ("lost".into(), Some(1)), ("lost".into(), Some(5))]);
     assert_eq!(sums(&lines(&place)), sums_of([row(0), row(2)]));
+}
+
+/// A client without a key can make the proxy fail thousands of times a second, each time for another model.
+#[test]
+fn anonymous_failures_beyond_a_rate_are_in_totals() {
+    let place = Place::new();
+    let ledger = begin(&place, &Hands::at(NOON_US));
+    let failure = |n: u64| Row {
+        tenant: meter::DEFAULT_TENANT.into(),
+        principal: None,
+        model: format!("model-{n}").into(),
+        ending: "proxy_error".into(),
+        status: 502,
+        tokens: meter::Tokens::NONE,
+        charge: price::Charge::Unpriced(price::Unpriced::Model),
+        ..row(n)
+    };
+    (0..10_000).for_each(|n| ledger.enter(failure(n)));
+    // With a tenant, with tokens, or answered: each has its row.
+    let others = [
+        Row { principal: Some("key-1".into()), ..failure(10_000) },
+        Row { tenant: "acme".into(), ..failure(10_001) },
+        Row { tokens: row(10_002).tokens, ..failure(10_002) },
+        Row { status: 200, ..failure(10_003) },
+    ];
+    others.iter().for_each(|row| ledger.enter(row.clone()));
+    assert!(ledger.shutdown(LONG));
+    let status = ledger.status();
+    let (rows, totals) = (status.rows_total, status.shed_rows_total);
+    assert_eq!((rows + totals, status.lost_rows_total), (10_004, 0));
+    // The test may last for more than a minute.
+    assert!(rows < 1_000, "{rows} rows");
+    let lines = lines(&place);
+    assert!(lines.len() < 1_000, "{} totals", lines.len());
+    assert_eq!(lines.iter().map(|line| line.sums.exchanges).sum::<u64>(), 10_004);
+    let shed = lines.iter().filter(|line| line.key.class == crate::Class::Shed);
+    assert_eq!(
+        shed.map(|line| (&*line.key.model, line.sums.exchanges)).collect::<Vec<_>>(),
+        [("_other", totals)]
+    );
+    assert_eq!(gaps(&place), []);
+    for verdict in crate::verify(&place.ledger(), None).unwrap() {
+        assert_eq!(verdict.differences, []);
+    }
 }

@@ -197,7 +197,7 @@ fn negative_money_is_written_right() {
     connection
         .execute_batch(
             "INSERT INTO rate VALUES (x'00000000000000000000000000000001', 'v', 'b', 'e', 'standard', 0, 'USD', 1, 1,
-             1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0)",
+             1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0)",
         )
         .unwrap();
     for (pico, day) in
@@ -207,7 +207,7 @@ fn negative_money_is_written_right() {
         connection
             .execute_batch(&format!(
                 "INSERT INTO line VALUES ({day}, 't', '', 'u', 'p', 'm', 'e', 'none', 'none',
-                 x'00000000000000000000000000000001', 'correction', 0, 0,0,0,0,0,0,0,0,0,0,0,0, {high}, {low},
+                 x'00000000000000000000000000000001', 'correction', 0, 0,0,0,0,0,0,0,0,0,0,0,0,0,0, {high}, {low},
                  0,0,0,0,0,0,0,0,0,0)"
             ))
             .unwrap();

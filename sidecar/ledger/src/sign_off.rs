@@ -294,6 +294,8 @@ mod tests {
                 "input_audio": "0",
                 "input_image": "6",
                 "input_video": "0",
+                "input_cached_audio": "0",
+                "input_cached_image": "0",
                 "output": "12",
                 "output_reasoning": "0",
                 "output_audio": "0",

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use calendar::{DAY_US, Month};
-use meter::ExchangeId;
+use meter::{Disagreement, ExchangeId};
 use price::Rate;
 
 pub use crate::device_total::{DeviceTotal, Share};
@@ -241,6 +241,19 @@ pub trait Source {
         range: &Range,
         each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError>;
+
+    /// Reads the rows of [`Source::rows`] whose server's counts contradict one another, without their GPU use. An excess
+    /// of cached tokens, which some servers always have, does not count.
+    fn contradicted(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Row) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
+        self.rows(range, &mut |billed, row, _| match row.usage_disagreement {
+            None | Some(Disagreement::CachedExcess) => Ok(()),
+            Some(_) => each(billed, row),
+        })
+    }
 
     /// Reads every correction of an exchange that ended within the range, in any order, each once.
     fn corrections(

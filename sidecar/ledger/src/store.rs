@@ -319,6 +319,32 @@ impl Source for Store {
         })
     }
 
+    /// The index `exchange_disagreement` has these rows.
+    fn contradicted(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Row) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
+        let handed_over = Cell::new(false);
+        self.within_days(range, &handed_over, |month, connection| {
+            let rates = rates(connection)?;
+            let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
+            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
+            let gone = file::compacted(connection, &EXCHANGE)?.entered;
+            let result = EXCHANGE.each(
+                connection,
+                "WHERE usage_disagreement IS NOT NULL AND usage_disagreement <> 'cached_excess' \
+                 AND seq > ? AND ended_us >= ? AND ended_us < ?",
+                &[gone, range.since_us, range.until_us],
+                |values, _| {
+                    let row: Row = values::read(values, &mut reader)?;
+                    call.of(|each| each(month, &row))
+                },
+            );
+            call.end(result)
+        })
+    }
+
     fn corrections(
         &self,
         range: &Range,

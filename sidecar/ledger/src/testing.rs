@@ -157,6 +157,8 @@ pub fn rate(n: u64) -> Charge {
         TokenType::InputCacheWrite1h,
         TokenType::InputImage,
         TokenType::InputVideo,
+        TokenType::InputCachedAudio,
+        TokenType::InputCachedImage,
         TokenType::OutputImage,
         TokenType::OutputVideo,
     ] {

@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 use price::{Charge, Rate};
 use rusqlite::types::ValueRef;
 
-use crate::audit_event::AuditEvent;
 use crate::error::{Error, Fault};
-use crate::month_files::{MonthFiles, gone};
+use crate::month_files::{MonthFiles, gone, heartbeat};
+use crate::month_part::MonthPart;
 use crate::queue::{Batch, End, Item, Queue};
 use crate::redirects::Redirect;
 use crate::retain::{self, Next};
 use crate::running::MayForget;
-use crate::source::{DeviceTotal, Month};
+use crate::source::Month;
 use crate::status::Status;
 use crate::table::{ENERGY, EXCHANGE};
 use crate::txn::Txn;
 use crate::yield_policy::YieldPolicy;
-use crate::{Calendar, Clock, Plan, Row, month};
+use crate::{Calendar, Clock, Plan, month, utc};
 use crate::{file, files};
 
 /// The interval of heartbeats (fact `alive_us`) while there is nothing else to write.
@@ -178,6 +178,7 @@ impl Writer {
     /// Takes one step: enters the pending batch, or writes a heartbeat, or closes the files at the end.
     fn step(&mut self, pending: &mut Option<PendingBatch>, end: bool) -> Result<(), Error> {
         let now_us = (self.clock)();
+        self.month_files.first_waiting_us = self.shared.queue.first_us().0;
         self.month_files.ready(now_us)?;
         self.publish_calendar();
         if end {
@@ -214,6 +215,8 @@ impl Writer {
     /// entered item by item.
     fn enter(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
         if !pending.one_by_one {
+            // Once the open month, which is last, has its part.
+            self.month_files.first_waiting_us = self.shared.queue.first_us().1;
             match self.enter_whole(&pending.batch, &pending.token, &mut pending.done, now_us) {
                 Ok(rows) => {
                     self.acknowledge(rows);
@@ -222,6 +225,7 @@ impl Writer {
                 Err(error) if error.of_row => {}
                 Err(error) => return Err(error),
             }
+            self.month_files.first_waiting_us = self.shared.queue.first_us().0;
             // For all further attempts: the batch as a whole would fail again.
             pending.one_by_one = true;
             pending.batch.items.make_contiguous().sort_by_key(Item::rank);
@@ -287,7 +291,7 @@ impl Writer {
         let Some(open) = self.month_files.open_month() else {
             return Err(Error::new(Fault::Other, "no month is open"));
         };
-        let mut parts: BTreeMap<Month, Part<'_>> = BTreeMap::new();
+        let mut parts: BTreeMap<Month, MonthPart<'_>> = BTreeMap::new();
         for item in &batch.items {
             match item {
                 Item::Audit(act) => parts.entry(open).or_default().audit.push(act),
@@ -307,7 +311,7 @@ impl Writer {
             parts.entry(open).or_default();
         }
         let rates: HashMap<[u8; 16], &Rate> = batch.shed.rates().map(|rate| (rate.id, rate)).collect();
-        let mut redirected: Option<Part<'_>> = None;
+        let mut redirected: Option<MonthPart<'_>> = None;
         // The open month comes last, because it takes the items of redirected months.
         let mut order: Vec<Month> = parts.keys().copied().filter(|month| *month != open).collect();
         order.push(open);
@@ -370,10 +374,10 @@ impl Writer {
 
     /// Returns the items of a redirected month that are not in its file. An earlier attempt may have entered some
     /// before the month was closed: rows are found by their ids, and the token shows that the file has the whole part.
-    fn not_entered<'b>(&self, month: Month, mut part: Part<'b>, token: &[u8; 16]) -> Part<'b> {
+    fn not_entered<'b>(&self, month: Month, mut part: MonthPart<'b>, token: &[u8; 16]) -> MonthPart<'b> {
         let Ok(file) = self.month_files.open_past(month) else { return part };
         if file::bytes(&file.connection, "batch").is_ok_and(|last| last.as_deref() == Some(token)) {
-            return Part::default();
+            return MonthPart::default();
         }
         let has = |table, id: &[u8; 16]| file::has(&file.connection, table, id).unwrap_or(false);
         part.rows.retain(|row| !has(&EXCHANGE, &row.id.0));
@@ -385,7 +389,7 @@ impl Writer {
     fn enter_part(
         &mut self,
         month: Month,
-        part: &Part<'_>,
+        part: &MonthPart<'_>,
         shed_rates: &HashMap<[u8; 16], &Rate>,
         token: &[u8; 16],
         now_us: i64,
@@ -394,6 +398,7 @@ impl Writer {
         if self.month_files.is_closed(month)? {
             return Ok(false);
         }
+        let entered_us = self.month_files.entered_us(now_us);
         let mut txn = Txn::begin(self.month_files.file(month, now_us)?)?;
         // Another process may have closed it since; from here on the transaction excludes that.
         if txn.is_closed()? {
@@ -427,8 +432,9 @@ impl Writer {
                 txn.gap(gap)?;
             }
             txn.fact("batch", ValueRef::Blob(token))?;
-            txn.fact("alive_us", ValueRef::Integer(now_us))?;
+            heartbeat(&txn, now_us, entered_us)?;
             txn.commit()?;
+            self.month_files.heartbeat_written(month, now_us);
         }
         // A commit succeeds also in a file that was removed or renamed meanwhile, where no later reader finds the rows.
         if !self.month_files.is_there(month) {
@@ -530,49 +536,42 @@ impl Writer {
 
     /// Counts all waiting items as lost, when the time for the end is over and the disk still fails.
     fn give_up(&mut self, pending: Option<PendingBatch>) {
-        let taken = pending.map_or((0, 0), |pending| pending.batch.counts());
-        self.shared.queue.lose_all(taken);
-        let waiting = self.shared.queue.abandon();
-        let (rows, others) = (taken.0 + waiting.0, taken.1 + waiting.1);
-        if rows + others > 0 {
-            tracing::error!(
-                rows,
-                others,
-                "the ledger could not be written before the process ended, so these rows and other items are lost"
-            );
-        } else {
-            self.month_files.settle_pending_gap();
+        let mut taken = Batch::default();
+        if let Some(PendingBatch { batch, done, .. }) = pending {
+            taken = batch;
+            let all = taken.counts().0;
+            taken
+                .items
+                .retain(|item| !matches!(item, Item::Row(row) if done.contains(&month::of_day(row.day()))));
+            self.acknowledge(all - taken.counts().0);
         }
-    }
-}
-
-/// The items of one month.
-#[derive(Default)]
-struct Part<'b> {
-    rows: Vec<&'b Row>,
-    energies: Vec<&'b crate::EnergyRow>,
-    devices: Vec<&'b DeviceTotal>,
-    totals: Vec<(&'b crate::TotalKey, &'b crate::Sums)>,
-    audit: Vec<&'b AuditEvent>,
-    gaps: &'b [crate::source::Gap],
-}
-
-impl Part<'_> {
-    fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-            && self.energies.is_empty()
-            && self.devices.is_empty()
-            && self.totals.is_empty()
-            && self.audit.is_empty()
-            && self.gaps.is_empty()
-    }
-
-    fn take(&mut self, other: Option<Self>) {
-        let Some(mut other) = other else { return };
-        self.rows.append(&mut other.rows);
-        self.energies.append(&mut other.energies);
-        self.devices.append(&mut other.devices);
-        self.totals.append(&mut other.totals);
+        self.shared.queue.lose_all(taken.counts());
+        let waiting = self.shared.queue.abandon();
+        let mut lost = taken.span();
+        lost.join(waiting.span());
+        let both = taken.cost().zip(waiting.cost());
+        let cost = both.and_then(|(taken, waiting)| taken.plus((waiting.currency, waiting.pico)));
+        let is_noted = self.month_files.note_end(lost, cost);
+        let (rows, others) = (lost.rows, taken.counts().1 + waiting.counts().1);
+        if rows + others == 0 {
+            return;
+        }
+        let gap = match (lost.first_us(), is_noted) {
+            (None, _) => String::new(),
+            (Some(_), true) => "; the next start enters a gap for the rows".to_owned(),
+            (Some(from_us), false) => format!(
+                "; the rows ended from {} to {}, and this cannot be noted: the next start enters a gap only if this process \
+                 had opened the ledger",
+                utc(from_us),
+                utc(lost.until_us)
+            ),
+        };
+        tracing::error!(
+            rows,
+            others,
+            cost_pico = cost.map_or("unknown".to_owned(), |cost| cost.pico.to_string()),
+            "the ledger could not be written before the process ended, so these rows and other items are lost{gap}"
+        );
     }
 }
 

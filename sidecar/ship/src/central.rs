@@ -298,6 +298,26 @@ impl Source for Central {
         })
     }
 
+    /// The index `exchange_disagreement` has these rows.
+    fn contradicted(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Row) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
+        let rates = self.rates_by_id()?;
+        let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
+        let sql = format!(
+            "SELECT {} AS billed, x.* \
+             FROM tokenmeter.exchange x LEFT JOIN tokenmeter.file f USING (instance) \
+             WHERE x.usage_disagreement IS NOT NULL AND x.usage_disagreement <> 'cached_excess' AND {}",
+            billed_month(&day_of("x"), "f"),
+            within("x")
+        );
+        self.each(&sql, &self.bounds(range).parameters(), |row| {
+            each(row.try_get("billed")?, &columns::read(row, &mut reader)?)
+        })
+    }
+
     fn corrections(
         &self,
         range: &Range,

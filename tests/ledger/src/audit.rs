@@ -182,7 +182,7 @@ impl Told {
 }
 
 /// The columns of tokens.
-const TYPES: [&str; 12] = [
+const TYPES: [&str; 14] = [
     "input",
     "input_cached",
     "input_cache_write",
@@ -190,6 +190,8 @@ const TYPES: [&str; 12] = [
     "input_audio",
     "input_image",
     "input_video",
+    "input_cached_audio",
+    "input_cached_image",
     "output",
     "output_reasoning",
     "output_audio",

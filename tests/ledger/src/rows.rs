@@ -75,6 +75,7 @@ impl Place {
             request_id: None,
             upstream_attempts: 1,
             cached_excess: 0,
+            usage_disagreement: None,
             day: None,
         }
     }

@@ -15,3 +15,6 @@ CREATE TABLE fact (
   value             ANY,
   mark              INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- The rows whose server's counts contradict one another, which a report notes.
+CREATE INDEX exchange_disagreement ON exchange (ended_us) WHERE usage_disagreement IS NOT NULL;

@@ -41,7 +41,8 @@ SELECT
   CASE WHEN line.class = 'correction' THEN -line.exchanges
        WHEN rate.id IS NULL THEN line.exchanges ELSE 0 END        AS unpriced_exchanges,
   line.input + line.input_cached + line.input_cache_write + line.input_cache_write_1h + line.input_audio +
-    line.input_image + line.input_video                 AS input_tokens,
+    line.input_image + line.input_video +
+    line.input_cached_audio + line.input_cached_image   AS input_tokens,
   line.output + line.output_reasoning + line.output_audio +
     line.output_image + line.output_video               AS output_tokens,
   line.input                                            AS input,
@@ -76,7 +77,9 @@ SELECT
       0 < line.output + line.output_reasoning + line.output_audio +
         line.output_image + line.output_video
     ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts,
-  line.input_cache_write_1h                             AS input_cache_write_1h
+  line.input_cache_write_1h                             AS input_cache_write_1h,
+  line.input_cached_audio                               AS input_cached_audio,
+  line.input_cached_image                               AS input_cached_image
 FROM line LEFT JOIN rate ON rate.id = line.rate;
 
 -- The monthly spend by tenant, model, currency and class, summed exactly. NULL as currency: no price.
@@ -124,7 +127,8 @@ SELECT
   exchange.status                                       AS status,
   exchange.streamed                                     AS streamed,
   exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_cache_write_1h +
-    exchange.input_audio + exchange.input_image + exchange.input_video AS input_tokens,
+    exchange.input_audio + exchange.input_image + exchange.input_video +
+    exchange.input_cached_audio + exchange.input_cached_image AS input_tokens,
   exchange.output + exchange.output_reasoning + exchange.output_audio +
     exchange.output_image + exchange.output_video       AS output_tokens,
   exchange.input                                        AS input,
@@ -156,7 +160,10 @@ SELECT
   exchange.request_id                                   AS request_id,
   exchange.upstream_attempts                            AS upstream_attempts,
   exchange.cached_excess                                AS cached_excess,  -- cached tokens beyond the prompt
-  exchange.input_cache_write_1h                         AS input_cache_write_1h
+  exchange.usage_disagreement                           AS usage_disagreement,  -- how the server's counts contradict one another
+  exchange.input_cache_write_1h                         AS input_cache_write_1h,
+  exchange.input_cached_audio                           AS input_cached_audio,
+  exchange.input_cached_image                           AS input_cached_image
   /* later columns */
 FROM exchange LEFT JOIN rate ON rate.id = exchange.rate
 WHERE exchange.role IS NOT 'prefill';
@@ -176,7 +183,8 @@ SELECT
   ending                                                AS ending,
   status                                                AS status,
   input + input_cached + input_cache_write + input_cache_write_1h + input_audio +
-    input_image + input_video                           AS prompt_tokens,
+    input_image + input_video +
+    input_cached_audio + input_cached_image             AS prompt_tokens,
   duration_us                                           AS duration_us,
   request_id                                            AS request_id,
   lower(hex(trace))                                     AS trace
@@ -283,7 +291,13 @@ SELECT
                                                         AS output_video,
   CASE WHEN input_cache_write_1h IS NOT NULL
        THEN printf('%d.%06d', input_cache_write_1h / 1000000, input_cache_write_1h % 1000000) END
-                                                        AS input_cache_write_1h
+                                                        AS input_cache_write_1h,
+  CASE WHEN input_cached_audio IS NOT NULL
+       THEN printf('%d.%06d', input_cached_audio / 1000000, input_cached_audio % 1000000) END
+                                                        AS input_cached_audio,
+  CASE WHEN input_cached_image IS NOT NULL
+       THEN printf('%d.%06d', input_cached_image / 1000000, input_cached_image % 1000000) END
+                                                        AS input_cached_image
 FROM rate;
 
 -- Later corrections of charges, with the actor.

@@ -67,9 +67,12 @@ CREATE TABLE tokenmeter.rate (
   output_image      bigint,
   output_video      bigint,
   input_cache_write_1h bigint,
+  input_cached_audio bigint,
+  input_cached_image bigint,
   CONSTRAINT rate_not_negative CHECK (
     least(above_input_tokens, input, input_cached, input_cache_write, input_audio, input_image, input_video, output,
-          output_reasoning, output_audio, output_image, output_video, per_request, input_cache_write_1h) >= 0)
+          output_reasoning, output_audio, output_image, output_video, per_request, input_cache_write_1h,
+          input_cached_audio, input_cached_image) >= 0)
 );
 
 -- The price books by which a ledger file has its rates: those of `rate` are of the first file that was shipped.
@@ -118,18 +121,22 @@ CREATE TABLE tokenmeter.exchange (
   request_id        text,
   upstream_attempts integer     NOT NULL DEFAULT 1,
   cached_excess     bigint      NOT NULL DEFAULT 0,
+  usage_disagreement text,
   input_image       bigint      NOT NULL DEFAULT 0,
   input_video       bigint      NOT NULL DEFAULT 0,
   output_image      bigint      NOT NULL DEFAULT 0,
   output_video      bigint      NOT NULL DEFAULT 0,
   seq               bigint,
   input_cache_write_1h bigint   NOT NULL DEFAULT 0,
+  input_cached_audio bigint     NOT NULL DEFAULT 0,
+  input_cached_image bigint     NOT NULL DEFAULT 0,
   day               date,
   PRIMARY KEY (ended_at, id),
   CHECK ((cost_pico IS NULL) = (rate IS NULL) AND (rate IS NULL) <> (unpriced IS NULL)),
   CONSTRAINT exchange_not_negative CHECK (
     least(input, input_cached, input_cache_write, input_audio, input_image, input_video, output, output_reasoning,
-          output_audio, output_image, output_video, cost_pico, upstream_attempts, cached_excess, input_cache_write_1h) >= 0)
+          output_audio, output_image, output_video, cost_pico, upstream_attempts, cached_excess, input_cache_write_1h,
+          input_cached_audio, input_cached_image) >= 0)
 ) PARTITION BY RANGE (ended_at);
 
 -- The columns from `tenant` to `role` are the key of the daily total of GPU use whose exchange is not in the same file.
@@ -190,13 +197,16 @@ CREATE TABLE tokenmeter.line (
   output_image      bigint      NOT NULL DEFAULT 0,
   output_video      bigint      NOT NULL DEFAULT 0,
   input_cache_write_1h bigint   NOT NULL DEFAULT 0,
+  input_cached_audio bigint     NOT NULL DEFAULT 0,
+  input_cached_image bigint     NOT NULL DEFAULT 0,
   PRIMARY KEY (day, instance, tenant, principal, upstream, provider, model, ending,
                input_provenance, output_provenance, rate, class),
   -- Only corrections can be negative.
   CONSTRAINT line_not_negative CHECK (
     least(exchanges, input, input_cached, input_cache_write, input_audio, input_image, input_video, output,
           output_reasoning, output_audio, output_image, output_video, energy_exchanges, energy_nj, gpu_ns,
-          gpu_hours_pico, gpu_energy_pico, input_cache_write_1h) >= 0 AND (cost_pico >= 0 OR class = 'correction'))
+          gpu_hours_pico, gpu_energy_pico, input_cache_write_1h,
+          input_cached_audio, input_cached_image) >= 0 AND (cost_pico >= 0 OR class = 'correction'))
 ) PARTITION BY RANGE (day);
 
 CREATE TABLE tokenmeter.device (
@@ -234,6 +244,7 @@ CREATE TABLE tokenmeter.correction (
   day               date
 );
 
+CREATE INDEX exchange_disagreement ON tokenmeter.exchange (ended_at) WHERE usage_disagreement IS NOT NULL;
 CREATE INDEX correction_ended_at ON tokenmeter.correction (ended_at);
 
 CREATE TABLE tokenmeter.act (
@@ -443,7 +454,9 @@ BEGIN
          coalesce(sum(n.input_video) FILTER (WHERE c.is_counted), 0),
          coalesce(sum(n.output_image) FILTER (WHERE c.is_counted), 0),
          coalesce(sum(n.output_video) FILTER (WHERE c.is_counted), 0),
-         coalesce(sum(n.input_cache_write_1h) FILTER (WHERE c.is_counted), 0)
+         coalesce(sum(n.input_cache_write_1h) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_cached_audio) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_cached_image) FILTER (WHERE c.is_counted), 0)
   FROM inserted n
   CROSS JOIN LATERAL (SELECT n.role IS DISTINCT FROM 'prefill' AS is_counted) c
   GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
@@ -462,6 +475,8 @@ BEGIN
     cost_pico = l.cost_pico + excluded.cost_pico,
     input_image = l.input_image + excluded.input_image,
     input_video = l.input_video + excluded.input_video,
+    input_cached_audio = l.input_cached_audio + excluded.input_cached_audio,
+    input_cached_image = l.input_cached_image + excluded.input_cached_image,
     output_image = l.output_image + excluded.output_image,
     output_video = l.output_video + excluded.output_video;
   SELECT array_agg(e.ended_at), array_agg(e.id) INTO early_ended_at, early_id

@@ -25,7 +25,8 @@ SELECT
   CASE WHEN line.class = 'correction' THEN -line.exchanges
        WHEN rate.id IS NULL THEN line.exchanges ELSE 0 END        AS unpriced_exchanges,
   line.input + line.input_cached + line.input_cache_write + line.input_cache_write_1h + line.input_audio +
-    line.input_image + line.input_video                 AS input_tokens,
+    line.input_image + line.input_video +
+    line.input_cached_audio + line.input_cached_image   AS input_tokens,
   line.output + line.output_reasoning + line.output_audio +
     line.output_image + line.output_video               AS output_tokens,
   line.input                                            AS input,
@@ -53,7 +54,9 @@ SELECT
       line.ending IN ('complete', 'length') OR
       0 < line.output + line.output_reasoning + line.output_audio + line.output_image + line.output_video
     ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts,
-  line.input_cache_write_1h                             AS input_cache_write_1h
+  line.input_cache_write_1h                             AS input_cache_write_1h,
+  line.input_cached_audio                               AS input_cached_audio,
+  line.input_cached_image                               AS input_cached_image
 FROM tokenmeter.line LEFT JOIN tokenmeter.rate ON rate.id = line.rate;
 
 CREATE OR REPLACE VIEW tokenmeter.spend_monthly AS
@@ -83,7 +86,8 @@ SELECT
   exchange.status                                       AS status,
   exchange.streamed                                     AS streamed,
   exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_cache_write_1h +
-    exchange.input_audio + exchange.input_image + exchange.input_video         AS input_tokens,
+    exchange.input_audio + exchange.input_image + exchange.input_video +
+    exchange.input_cached_audio + exchange.input_cached_image AS input_tokens,
   exchange.output + exchange.output_reasoning + exchange.output_audio +
     exchange.output_image + exchange.output_video       AS output_tokens,
   exchange.input                                        AS input,
@@ -114,7 +118,10 @@ SELECT
   exchange.request_id                                   AS request_id,
   exchange.upstream_attempts                            AS upstream_attempts,
   exchange.cached_excess                                AS cached_excess,
-  exchange.input_cache_write_1h                         AS input_cache_write_1h
+  exchange.usage_disagreement                           AS usage_disagreement,
+  exchange.input_cache_write_1h                         AS input_cache_write_1h,
+  exchange.input_cached_audio                           AS input_cached_audio,
+  exchange.input_cached_image                           AS input_cached_image
   -- Later columns, made of sidecar/ledger/src/columns.rs by the tests (UPDATE_GOLDEN=1).
 FROM tokenmeter.exchange LEFT JOIN tokenmeter.rate ON rate.id = exchange.rate
 WHERE exchange.role IS DISTINCT FROM 'prefill';
@@ -132,7 +139,8 @@ SELECT
   x.model                                               AS model,
   x.ending                                              AS ending,
   x.input + x.input_cached + x.input_cache_write + x.input_cache_write_1h + x.input_audio + x.input_image +
-    x.input_video                                       AS input_tokens,
+    x.input_video +
+    x.input_cached_audio + x.input_cached_image         AS input_tokens,
   x.output + x.output_reasoning + x.output_audio + x.output_image + x.output_video AS output_tokens,
   CASE WHEN rate.id IS NOT NULL THEN (coalesce(x.cost_pico, 0) + coalesce(c.delta_pico, 0)) * 0.000000000001 END AS cost,
   CASE WHEN rate.id IS NOT NULL THEN coalesce(x.cost_pico, 0) + coalesce(c.delta_pico, 0) END AS cost_pico,
@@ -164,8 +172,8 @@ SELECT
   role                                                  AS role,
   ending                                                AS ending,
   status                                                AS status,
-  input + input_cached + input_cache_write + input_cache_write_1h + input_audio + input_image + input_video
-                                                        AS prompt_tokens,
+  input + input_cached + input_cache_write + input_cache_write_1h + input_audio + input_image + input_video +
+    input_cached_audio + input_cached_image             AS prompt_tokens,
   duration_us                                           AS duration_us,
   request_id                                            AS request_id,
   replace(trace::text, '-', '')                         AS trace,
@@ -253,7 +261,9 @@ SELECT
   input_video * 0.000001                                AS input_video,
   output_image * 0.000001                               AS output_image,
   output_video * 0.000001                               AS output_video,
-  input_cache_write_1h * 0.000001                       AS input_cache_write_1h
+  input_cache_write_1h * 0.000001                       AS input_cache_write_1h,
+  input_cached_audio * 0.000001                         AS input_cached_audio,
+  input_cached_image * 0.000001                         AS input_cached_image
 FROM tokenmeter.rate;
 
 CREATE OR REPLACE VIEW tokenmeter.corrections AS

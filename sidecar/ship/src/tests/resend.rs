@@ -19,7 +19,7 @@ use crate::error::Scope;
 use crate::send::send;
 use crate::{Address, Central, Shipper, schema};
 
-const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn central(database: &str) -> Central {
     Central::open(&Address::parse(&shared().url(database)).unwrap()).unwrap()

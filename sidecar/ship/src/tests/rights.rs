@@ -43,6 +43,8 @@ fn put(function: &str, instance: &str, exchanges: i64, cost_pico: &str) -> Strin
         "input_audio",
         "input_image",
         "input_video",
+        "input_cached_audio",
+        "input_cached_image",
         "output",
         "output_reasoning",
         "output_audio",

@@ -90,6 +90,7 @@ pub(crate) fn leg(row: Row) -> Row {
         request_id: Some("req-1".into()),
         upstream_attempts: 2,
         cached_excess: 1_945,
+        usage_disagreement: Some(meter::Disagreement::CachedExcess),
         charge: Charge::Unpriced(Unpriced::Leg),
         ..row
     }

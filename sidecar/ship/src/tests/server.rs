@@ -261,4 +261,4 @@ impl Drop for Place {
 }
 
 /// Maximum time for any step here, on a busy machine.
-const STATEMENT_TIMEOUT: Duration = Duration::from_secs(90);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
