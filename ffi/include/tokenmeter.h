@@ -164,7 +164,7 @@ enum tm_token_type
  {
   // Computed prompt tokens, other than those of audio, images and videos.
   TM_TOKEN_TYPE_INPUT = 0,
-  // Prompt tokens served from a cache.
+  // Prompt tokens served from a cache, other than those of audio and images that the server states.
   TM_TOKEN_TYPE_INPUT_CACHED = 1,
   // Prompt tokens computed and written to a cache for five minutes, or for a lifetime that is not stated.
   TM_TOKEN_TYPE_INPUT_CACHE_WRITE = 2,
@@ -186,6 +186,10 @@ enum tm_token_type
   TM_TOKEN_TYPE_OUTPUT_VIDEO = 10,
   // Prompt tokens computed and written to a cache for one hour.
   TM_TOKEN_TYPE_INPUT_CACHE_WRITE_1H = 11,
+  // Prompt tokens of audio served from a cache.
+  TM_TOKEN_TYPE_INPUT_CACHED_AUDIO = 12,
+  // Prompt tokens of images served from a cache.
+  TM_TOKEN_TYPE_INPUT_CACHED_IMAGE = 13,
   // All prompt tokens: the sum of the types of the prompt.
   TM_TOKEN_TYPE_INPUT_ALL = 100,
   // All generated tokens: the sum of the types of the output.
@@ -333,10 +337,10 @@ enum tm_text_value
   TM_TEXT_VALUE_UPSTREAM = 4,
   // The provider's name, as given to the meter.
   TM_TEXT_VALUE_PROVIDER = 5,
-  // The JSON shape of the endpoint: `anthropic`, `cohere`, `embeddings`, `gemini`, `gemini_interactions`,
-  // `llamacpp_completion`, `lmdeploy_generate`, `ollama_chat`, `ollama_generate`, `openai_chat`,
-  // `openai_completions`, `openai_responses`, `realtime`, `rerank`, `sglang_generate`, `tgi`, `transcription`,
-  // `triton_generate`, `vllm_generate` or `unknown`.
+  // The JSON shape of the endpoint: `anthropic`, `bedrock_converse`, `cohere`, `embeddings`, `gemini`,
+  // `gemini_interactions`, `llamacpp_completion`, `lmdeploy_generate`, `ollama_chat`, `ollama_generate`,
+  // `openai_chat`, `openai_completions`, `openai_responses`, `realtime`, `rerank`, `sglang_generate`, `tgi`,
+  // `transcription`, `triton_generate`, `vllm_generate` or `unknown`.
   TM_TEXT_VALUE_DIALECT = 6,
   // The model of the request, else of the response, else `_unknown`.
   TM_TEXT_VALUE_MODEL = 7,
@@ -350,8 +354,8 @@ enum tm_text_value
   TM_TEXT_VALUE_SERVICE_TIER = 11,
   // The ending: `complete`; `length` (the limit of the output was reached); `client_abort` (the client left before the
   // end); `upstream_cut` (the response ended before its end mark); `error_in_band` (an error under the status 200);
-  // `error_status` (a status of 400 or above); `no_output` (a clean end without output); or `proxy_error`
-  // (`TM_CLOSE_LOCAL`).
+  // `error_status` (a status of 400 or above); `no_output` (a clean end without output); `detached` (accepted
+  // work whose result is fetched later); or `proxy_error` (`TM_CLOSE_LOCAL`).
   TM_TEXT_VALUE_ENDING = 12,
   // The finish reason of the first answer by the OpenTelemetry convention: `stop`, `length`, `tool_call`,
   // `content_filter`, `error` or `other`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use exchange::{CallerFacts, Exchange, Gauges, Route, TenantResolution};
+use exchange::{CallerFacts, Edits, Exchange, Gauges, Route, TenantResolution};
 use http::HeaderMap;
 use meter::{Close, Dropped, EnginePrompt, EngineStep, ExchangeId, Observer, Tick, UsageStep};
 use scan::{Dialect, Finish, Request};
@@ -214,7 +214,7 @@ impl Embedded {
         let Some(head) = self.exchange.response_head(status, headers, self.host.settings.kind, at) else {
             return Ok(false);
         };
-        if !head.edited {
+        if head.edits == Edits::None {
             self.editor = None;
         }
         if head.keeps_added {

@@ -98,7 +98,7 @@ pub unsafe extern "C" fn tm_exchange_begin_described(
             whole: true,
             ..Request::default()
         };
-        let route = Route { speaks: Speaks::Known(dialect), model: Name::default() };
+        let route = Route::new(Speaks::Known(dialect));
         let tenant = (host.choose_shard(), TenantResolution::from(identity));
         let times = (Tick(begin.at_ns), begin.unix_ns);
         let id = EXCHANGES.insert_with(|| {

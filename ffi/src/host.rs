@@ -138,7 +138,9 @@ impl Host {
             return charge;
         }
         let book = lock(&self.prices).clone();
-        let charge = Facts::of(record).charge(book.as_deref());
+        let mut record = Arc::clone(record);
+        price::name_dearest(&mut record, book.as_deref());
+        let charge = Facts::of(&record).charge(book.as_deref());
         let identity = &record.identity;
         match &charge {
             Charge::Priced { cost, .. } => {

@@ -9,7 +9,7 @@ use meter::{Close, Provenance, TokenType};
 pub enum TokenKind {
     /// Computed prompt tokens, other than those of audio, images and videos.
     Input = 0,
-    /// Prompt tokens served from a cache.
+    /// Prompt tokens served from a cache, other than those of audio and images that the server states.
     InputCached = 1,
     /// Prompt tokens computed and written to a cache for five minutes, or for a lifetime that is not stated.
     InputCacheWrite = 2,
@@ -32,6 +32,10 @@ pub enum TokenKind {
     /// Prompt tokens computed and written to a cache for one hour.
     #[expect(non_camel_case_types, reason = "the underscore is in C's name, INPUT_CACHE_WRITE_1H")]
     InputCacheWrite_1h = 11,
+    /// Prompt tokens of audio served from a cache.
+    InputCachedAudio = 12,
+    /// Prompt tokens of images served from a cache.
+    InputCachedImage = 13,
     /// All prompt tokens: the sum of the types of the prompt.
     InputAll = 100,
     /// All generated tokens: the sum of the types of the output.
@@ -89,6 +93,8 @@ impl TokenKind {
             TokenType::InputAudio => Self::InputAudio,
             TokenType::InputImage => Self::InputImage,
             TokenType::InputVideo => Self::InputVideo,
+            TokenType::InputCachedAudio => Self::InputCachedAudio,
+            TokenType::InputCachedImage => Self::InputCachedImage,
             TokenType::Output => Self::Output,
             TokenType::OutputReasoning => Self::OutputReasoning,
             TokenType::OutputAudio => Self::OutputAudio,

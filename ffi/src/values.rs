@@ -96,10 +96,10 @@ pub enum TextKind {
     Upstream = 4,
     /// The provider's name, as given to the meter.
     Provider = 5,
-    /// The JSON shape of the endpoint: `anthropic`, `cohere`, `embeddings`, `gemini`, `gemini_interactions`,
-    /// `llamacpp_completion`, `lmdeploy_generate`, `ollama_chat`, `ollama_generate`, `openai_chat`,
-    /// `openai_completions`, `openai_responses`, `realtime`, `rerank`, `sglang_generate`, `tgi`, `transcription`,
-    /// `triton_generate`, `vllm_generate` or `unknown`.
+    /// The JSON shape of the endpoint: `anthropic`, `bedrock_converse`, `cohere`, `embeddings`, `gemini`,
+    /// `gemini_interactions`, `llamacpp_completion`, `lmdeploy_generate`, `ollama_chat`, `ollama_generate`,
+    /// `openai_chat`, `openai_completions`, `openai_responses`, `realtime`, `rerank`, `sglang_generate`, `tgi`,
+    /// `transcription`, `triton_generate`, `vllm_generate` or `unknown`.
     Dialect = 6,
     /// The model of the request, else of the response, else `_unknown`.
     Model = 7,
@@ -113,8 +113,8 @@ pub enum TextKind {
     ServiceTier = 11,
     /// The ending: `complete`; `length` (the limit of the output was reached); `client_abort` (the client left before the
     /// end); `upstream_cut` (the response ended before its end mark); `error_in_band` (an error under the status 200);
-    /// `error_status` (a status of 400 or above); `no_output` (a clean end without output); or `proxy_error`
-    /// (`TM_CLOSE_LOCAL`).
+    /// `error_status` (a status of 400 or above); `no_output` (a clean end without output); `detached` (accepted
+    /// work whose result is fetched later); or `proxy_error` (`TM_CLOSE_LOCAL`).
     Ending = 12,
     /// The finish reason of the first answer by the OpenTelemetry convention: `stop`, `length`, `tool_call`,
     /// `content_filter`, `error` or `other`.
@@ -199,9 +199,9 @@ impl Number {
             Self::VisibleChars => Some(record.visible_chars),
             Self::UsageRejected => Some(record.usage_rejected.into()),
             Self::CachedExcess => Some(record.cached_excess),
-            Self::ServerQueueNs => timing.server.queue_ns,
-            Self::ServerPrefillNs => timing.server.prefill_ns,
-            Self::ServerDecodeNs => timing.server.decode_ns,
+            Self::ServerQueueNs => timing.server().queue_ns,
+            Self::ServerPrefillNs => timing.server().prefill_ns,
+            Self::ServerDecodeNs => timing.server().decode_ns,
         }
     }
 }

@@ -37,6 +37,7 @@ fn input(transcripts: &[Transcript]) -> Vec<u8> {
         input.extend(u32::from(transcript.status).to_ne_bytes());
         let content_type: &[u8] = match transcript.framing {
             scan::Framing::Json | scan::Framing::Messages => b"application/json",
+            scan::Framing::EventStream => b"application/vnd.amazon.eventstream",
             scan::Framing::Sse => b"text/event-stream",
             scan::Framing::Ndjson => b"application/x-ndjson",
         };

@@ -19,6 +19,8 @@ scan::listed_enum! {
         ErrorStatus = "error_status",
         /// A clean end without any output.
         NoOutput = "no_output",
+        /// The server accepted work whose result is fetched later: a success without output and without usage.
+        Detached = "detached",
         /// A failure of the proxy: no upstream could be reached, or a bug.
         ProxyError = "proxy_error",
     }
@@ -40,8 +42,7 @@ mod tests {
     #[test]
     fn names_are_the_label_values() {
         let names = Ending::ALL.map(Ending::name).join(" ");
-        let expected =
-            "complete length client_abort upstream_cut error_in_band error_status no_output proxy_error";
+        let expected = "complete length client_abort upstream_cut error_in_band error_status no_output detached proxy_error";
         assert_eq!(names, expected);
     }
 }

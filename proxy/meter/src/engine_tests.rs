@@ -172,7 +172,7 @@ fn step_above_the_limit_is_rejected() {
     let record = fixture.end(LEFT, 250);
     assert_eq!((output(&record), record.usage_rejected), ((Provenance::Engine, 10), 3));
     assert_eq!(record.timing.generation_ns, 20 * MS, "a rejected step has no time either");
-    assert_eq!(record.timing.inter_token.count(), 6);
+    assert_eq!(record.timing.pace().inter_token.count(), 6);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn unstreamed_answer_has_counts_and_no_token_times() {
     let timing = &record.timing;
     assert_eq!((record.ending, timing.stalls, timing.longest_gap_ns), (Ending::Complete, 0, 0));
     assert_eq!((timing.first_token_ns, timing.output_rate, timing.weight), (None, None, Weight::Exact));
-    assert_eq!((timing.inter_token.count(), timing.chunk_gap.count()), (0, 0));
+    assert_eq!((timing.pace().inter_token.count(), timing.pace().chunk_gap.count()), (0, 0));
 }
 
 #[test]

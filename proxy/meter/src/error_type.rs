@@ -34,7 +34,7 @@ impl Record {
             Ending::UpstreamCut if self.timing.first_byte_ns.is_some() => ErrorType::StreamTruncated,
             Ending::UpstreamCut => ErrorType::UpstreamReset,
             Ending::ErrorInBand => ErrorType::ErrorInBand,
-            Ending::NoOutput => ErrorType::NoOutput,
+            Ending::NoOutput | Ending::Detached => ErrorType::NoOutput,
             Ending::ProxyError => ErrorType::Other,
         })
     }

@@ -3,7 +3,7 @@
 //! | state     | entered by                    | counted in it                               | held by                |
 //! |-----------|-------------------------------|---------------------------------------------|------------------------|
 //! | sent      | [`Meter::new`]                | nothing; [`Meter::requested`] sets t0       | `Sent`                 |
-//! | answered  | [`Meter::answered`]           | the first byte, the first chunk             | `Answer`, `FirstTicks` |
+//! | answered  | [`Meter::answered`]           | the first byte, the chunks                  | `Answer`, `Chunks`     |
 //! | streaming | the first token-bearing frame | weights; gaps, positions, stalls            | `Tracks`; `Pace`       |
 //! | ended     | [`Meter::end`]                | the counts are resolved, the record is made | [`crate::Record`]      |
 //!
@@ -15,33 +15,28 @@
 
 mod answer;
 mod choices;
+mod chunks;
 mod end;
 mod engine;
 mod instants;
 mod pace;
 
-use scan::{Delta, Dialect, Event, Extent, Request, Scope, ServerReport, Sink, Usage};
+use scan::limits::FRAME_MAX_UNKNOWN;
+use scan::{Count, Delta, Dialect, Event, Extent, MemberName, Request, Scope, ServerReport, Sink, Usage};
 
 use self::answer::Answer;
 use self::choices::Choices;
+use self::chunks::Chunks;
 use self::engine::EngineCounts;
 pub use self::engine::{EnginePrompt, EngineStep};
 use self::instants::{FirstTicks, VisibleText};
-use self::pace::Pace;
+use self::pace::{Pace, Stalls};
 use crate::Tick;
 use crate::body::Body;
+pub use crate::limits::{COUNTED_CHOICES, TIMED_CHOICES, TOKENS_MAX};
+use crate::tokens::TokenType;
 use crate::track::{Moment, Tracks};
 use crate::usage_resolver::UsageResolver;
-
-/// Choices that are timed one by one; further ones are counted only. A larger n is rare and adds nothing to
-/// the latency distribution.
-pub const TIMED_CHOICES: usize = 8;
-
-/// Choices with running counts of their own; counts of higher indices are not trusted.
-pub const COUNTED_CHOICES: usize = 128;
-
-/// The default limit of one token count of one exchange: a hundred times the longest context of any model.
-pub const TOKENS_MAX: u64 = 10_000_000;
 
 /// Meters one exchange.
 #[derive(Debug)]
@@ -50,10 +45,14 @@ pub struct Meter {
     dialect: Dialect,
     answer: Answer,
     firsts: FirstTicks,
+    /// The chunks of a stream, once there is one.
+    chunks: Option<Box<Chunks>>,
     visible: VisibleText,
     choices: Choices,
     tracks: Tracks,
-    pace: Pace,
+    /// The gaps, once there is one: an unstreamed answer has none.
+    pace: Option<Box<Pace>>,
+    stalls: Stalls,
     /// Nanoseconds for which a frame was ready and the client's socket was not.
     client_wait_ns: u64,
     resolver: UsageResolver,
@@ -61,7 +60,13 @@ pub struct Meter {
     engine: Option<Box<EngineCounts>>,
     /// The server's report of its own work, if there is one.
     server: Option<Box<ServerReport>>,
+    /// Members of usages with unknown numbers of tokens.
+    unknown_counts: Option<Box<UnknownCounts>>,
 }
+
+/// The members of usages that are not read. Few exchanges have one.
+#[derive(Debug, Default)]
+struct UnknownCounts(Vec<MemberName>);
 
 /// The request.
 #[derive(Debug)]
@@ -88,14 +93,17 @@ impl Meter {
             dialect,
             answer: Answer::default(),
             firsts: FirstTicks::default(),
+            chunks: None,
             visible: VisibleText::default(),
             choices: Choices::default(),
             tracks: Tracks::default(),
-            pace: Pace::new(stall_ns),
+            pace: None,
+            stalls: Stalls::above(stall_ns),
             client_wait_ns: 0,
             resolver: UsageResolver::new(TOKENS_MAX),
             engine: None,
             server: None,
+            unknown_counts: None,
         }
     }
 
@@ -106,8 +114,11 @@ impl Meter {
 
     /// Sets the dialect once the request's body determines it.
     pub fn set_dialect(&mut self, dialect: Dialect) {
-        self.dialect = dialect;
-        self.sent.facts.count_as(Some(dialect));
+        self.resolver.is_opaque = dialect == Dialect::Unknown;
+        if self.dialect != dialect {
+            self.dialect = dialect;
+            self.sent.facts.count_as(Some(dialect));
+        }
     }
 
     /// Returns true if the response head has a status of success.
@@ -165,7 +176,7 @@ impl Meter {
         }
         let reported = self.resolver.reported(self.choices.count, &self.sent.facts, self.is_finished());
         let weight = if self.answer.is_streamed() { self.tracks.weight } else { 0 };
-        reported.and_then(|counts| counts.output).unwrap_or(weight)
+        reported.and_then(|counts| counts.get(Count::Output)).unwrap_or(weight)
     }
 
     /// Returns true if the body finished every requested answer, or its end mark arrived.
@@ -205,7 +216,7 @@ impl Meter {
         let usage = &Usage { scope: self.choices.scope(usage.scope), ..*usage };
         let counts = self.resolver.usage(usage);
         let (Scope::Running(choice) | Scope::Choice(Some(choice))) = usage.scope else { return };
-        let Some(output) = counts.output else { return };
+        let Some(output) = counts.get(Count::Output) else { return };
         self.choices.note(choice);
         if self.engine.is_none() {
             self.tracks.count(choice, output);
@@ -229,12 +240,29 @@ impl Meter {
         }
     }
 
+    /// Sets the type of the generated tokens where a usage does not say it; `None` for text.
+    pub fn set_generates(&mut self, kind: Option<TokenType>) {
+        self.resolver.generates = kind;
+    }
+
+    /// Adds a member with an unknown number of tokens, once.
+    fn add_unknown(&mut self, name: MemberName) {
+        let UnknownCounts(names) = &mut **self.unknown_counts.get_or_insert_default();
+        if names.len() < FRAME_MAX_UNKNOWN && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+
     /// Times the tokens that were added since the last call, which arrived at `at`.
     fn time_tokens(&mut self, at: Tick) {
         let now = self.now(at);
         self.tracks.end_frame(now, |frame| {
             self.firsts.token.get_or_insert(at);
-            self.pace.add(frame);
+            // The first one of a choice has no gap.
+            if let Some(gap) = frame.gap {
+                self.pace.get_or_insert_default().add(frame, gap);
+                self.stalls.add(gap.silent_ns);
+            }
         });
     }
 
@@ -244,7 +272,7 @@ impl Meter {
             return;
         }
         if let Some(gap) = self.tracks.since_last(self.now(at)) {
-            self.pace.stalls.add(gap.silent_ns);
+            self.stalls.add(gap.silent_ns);
         }
     }
 }
@@ -260,8 +288,8 @@ impl Sink for MeterSink<'_> {
     #[inline]
     fn event(&mut self, event: Event) {
         let (meter, at) = (&mut *self.meter, self.at);
-        if meter.firsts.chunk.is_none() && !matches!(event, Event::Ping | Event::Done) {
-            meter.firsts.chunk = Some(at);
+        if meter.answer.is_streamed() && !matches!(event, Event::Ping | Event::Done | Event::Unknown(_)) {
+            meter.chunks.get_or_insert_with(|| Box::new(Chunks::new(at))).begin();
         }
         match event {
             Event::Text(delta) => {
@@ -281,12 +309,16 @@ impl Sink for MeterSink<'_> {
             Event::Error => meter.choices.marks.error = true,
             Event::Done => meter.choices.marks.done = true,
             Event::Server(report) => meter.merge_report(report),
+            Event::Unknown(name) => meter.add_unknown(name),
             Event::Progress | Event::Ping | Event::Meta | Event::Other => {}
         }
     }
 
     #[inline]
     fn frame(&mut self, _extent: Extent) {
+        if let Some(chunks) = &mut self.meter.chunks {
+            chunks.end_frame(self.at);
+        }
         self.meter.end_frame(self.at);
     }
 }

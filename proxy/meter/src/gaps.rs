@@ -5,15 +5,24 @@ use crate::edges::GAP_S;
 use crate::record::Gaps;
 
 /// Bucket edges in nanoseconds.
-const EDGES_NS: [u64; GAP_S.len()] = {
-    let mut edges = [0; GAP_S.len()];
+const EDGES_NS: [u64; GAP_S.len()] = nanoseconds(GAP_S);
+
+/// Returns edges in nanoseconds.
+pub(crate) const fn nanoseconds<const EDGES: usize>(seconds: [f64; EDGES]) -> [u64; EDGES] {
+    let mut edges = [0; EDGES];
     let mut i = 0;
-    while i < edges.len() {
-        edges[i] = (GAP_S[i] * 1e9) as u64;
+    while i < EDGES {
+        edges[i] = (seconds[i] * 1e9).round() as u64;
         i += 1;
     }
     edges
-};
+}
+
+/// Returns the index of the bucket of a gap; an edge belongs to the lower bucket.
+#[inline]
+pub(crate) fn place(edges_ns: &[u64], ns: u64) -> usize {
+    edges_ns.partition_point(|&edge| edge < ns)
+}
 
 /// A histogram of gaps under construction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +68,13 @@ impl GapHistogram {
     }
 }
 
-impl Gaps {
+impl<const BUCKETS: usize> Default for Gaps<BUCKETS> {
+    fn default() -> Self {
+        Self { buckets: [0; BUCKETS], sum_ns: 0 }
+    }
+}
+
+impl<const BUCKETS: usize> Gaps<BUCKETS> {
     /// The number of observations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
@@ -73,7 +88,7 @@ fn rounded(part: u64, total: u64, whole: u64) -> u64 {
 }
 
 fn bucket(ns: u64) -> usize {
-    EDGES_NS.partition_point(|&edge| edge < ns)
+    place(&EDGES_NS, ns)
 }
 
 /// The value that represents a bucket: its geometric mean; for the open one, the last edge.

@@ -132,10 +132,25 @@ scan::listed_enum! {
         Connection = "connection",
         /// A silent request body that is no longer buffered, to make memory for another.
         Gathering = "gathering",
-        /// A response that its client did not read.
+        /// A response that its client was too slow to read.
         SlowClient = "slow_client",
-        /// Cached tokens that the server reported beyond the prompt.
-        CachedExcess = "cached_excess",
+    }
+    /// The label value.
+    pub fn name(self);
+}
+
+scan::listed_enum! {
+    /// The content type of a response whose body is SSE, NDJSON or JSON, and not what the type says.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Stated {
+        /// `text/event-stream`.
+        Sse = "sse",
+        /// NDJSON, by any of its names.
+        Ndjson = "ndjson",
+        /// JSON.
+        Json = "json",
+        /// Another type.
+        Other = "other",
     }
     /// The label value.
     pub fn name(self);
@@ -177,6 +192,8 @@ pub trait Observer {
     fn abandon(&mut self, model: ModelSlot);
     /// A request was forwarded unmetered.
     fn passthrough(&mut self, reason: Passthrough);
+    /// The body of a metered response was not what its content type says.
+    fn mislabelled(&mut self, stated: Stated);
     /// The proxy answered a request with an error.
     fn refuse(&mut self, reason: Refusal);
     /// The tenant of a request that is also reported to [`Self::refuse`], if the tenant is known.

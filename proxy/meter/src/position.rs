@@ -16,10 +16,10 @@ pub(crate) fn spread(
         return *spans;
     }
     let mut spread = [Span::default(); POSITION_NAMES.len()];
-    if choices > 1 || seen == 0 {
+    let timed: u64 = spans.iter().map(|span| span.tokens).sum();
+    if choices > 1 || seen == 0 || timed == 0 {
         return spread;
     }
-    let timed: u64 = spans.iter().map(|span| span.tokens).sum();
     let scale = output as f64 / seen as f64;
     // The first frame started the answer and has no gap before it.
     let mut from = seen.saturating_sub(timed) as f64 * scale;

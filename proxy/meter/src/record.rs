@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use scan::{Dialect, Finish, Sampling, ServerReport};
+use scan::{Dialect, Finish, Links, MemberName, Sampling, ServerReport};
 
-use crate::edges::{GAP_S, POSITION_NAMES};
-use crate::{Ending, ExchangeId, LoadSpan, Provenance, Role, TokenType, Tokens, Trace};
+use crate::edges::{DURATION_S, GAP_S, POSITION_NAMES};
+use crate::{Disagreement, Ending, ExchangeId, LoadSpan, Provenance, Role, TokenType, Tokens, Trace};
 
 /// The identity of an exchange, from its request and response heads.
 #[derive(Clone, Debug)]
@@ -19,11 +19,14 @@ pub struct Identity {
     pub principal: Option<Arc<str>>,
     /// The end user of the request, as a keyed hash.
     pub consumer: Option<Arc<str>>,
-    /// The service tier: of the response, else of the request. At most 32 bytes.
+    /// The service tier: of the response, with its speed and geography if they are not the standard ones
+    /// ([`scan::Names::price_tier`]), else of the request. At most four words of 32 bytes.
     pub service_tier: Option<Arc<str>>,
     /// True if the response states that tier. If not, only the client requested it, and no server confirmed
     /// it.
     pub is_tier_reported: bool,
+    /// The service tier that the request asks for, at most 32 bytes.
+    pub requested_tier: Option<Arc<str>>,
     /// Name of the upstream, as configured.
     pub upstream: Arc<str>,
     /// `gen_ai.provider.name` of that upstream.
@@ -37,14 +40,15 @@ pub struct Identity {
     pub dialect: Dialect,
     /// The model of the request; else of the response; else `_unknown`. At most 128 bytes.
     pub model: Arc<str>,
+    /// The further models that the request names, in other places or in lists. The server may use any of them, so the
+    /// dearest is charged. Each at most 128 bytes.
+    pub other_models: Box<[Arc<str>]>,
     /// The model of the response, if it has one. At most 128 bytes.
     pub response_model: Option<Arc<str>>,
     /// The id of the response, if it has one of at most 128 bytes.
     pub response_id: Option<Arc<str>>,
-    /// The id of the response that the request continues, at most 128 visible characters.
-    pub previous_response_id: Option<Arc<str>>,
-    /// The id of the conversation that the request belongs to, at most 128 visible characters.
-    pub conversation_id: Option<Arc<str>>,
+    /// The ids in the request of what the server keeps, if it has any. Boxed, since few requests have one.
+    pub links: Option<Box<Links>>,
     /// Its position in a distributed trace, if it has one.
     pub trace: Option<Box<Trace>>,
     /// Wall time of the request's head, nanoseconds since 1970. The only duration from here is
@@ -67,16 +71,17 @@ impl Identity {
             consumer: None,
             service_tier: None,
             is_tier_reported: false,
+            requested_tier: None,
             upstream: upstream.into(),
             provider: provider.into(),
             role: Role::Whole,
             request_id: None,
             dialect,
             model: model.into(),
+            other_models: Box::default(),
             response_model: None,
             response_id: None,
-            previous_response_id: None,
-            conversation_id: None,
+            links: None,
             trace: None,
             started_unix_ns: 0,
         }
@@ -123,6 +128,12 @@ pub struct Record {
     /// Cached prompt tokens that the server reported beyond the prompt itself; `tokens` does not include
     /// them.
     pub cached_excess: u64,
+    /// The way in which the server's counts contradict one another, if they do.
+    pub disagreement: Option<Disagreement>,
+    /// Members of the server's usage with numbers of tokens, above zero, that are not read.
+    pub unknown_counts: Vec<MemberName>,
+    /// True if the server compacted the conversation ([`scan::Names::is_compacted`]).
+    pub is_compacted: bool,
     /// Times that the complete request was sent to the upstream, or answered there: 0 if it never got that
     /// far, 2 if the upstream refused the injected usage option and then got the client's own request.
     pub upstream_attempts: u8,
@@ -201,18 +212,14 @@ pub struct Timing {
     pub input_rate: Option<f64>,
     /// Visible characters per second between the first and the last token.
     pub visible_chars_rate: Option<f64>,
-    /// Gap to the previous token-bearing frame ÷ tokens in the frame, once per token.
-    pub inter_token: Gaps,
-    /// Raw gaps between token-bearing frames.
-    pub chunk_gap: Gaps,
-    /// The longest of them; 0 if there is none.
+    /// The gaps, and the tokens and times by output position. Boxed, since most unstreamed answers have none.
+    pub pace: Option<Box<StreamPace>>,
+    /// The longest of [`StreamPace::chunk_gap`]; 0 if there is none.
     pub longest_gap_ns: u64,
-    /// The longest observation in `inter_token`; 0 if there is none, and where they are spread.
+    /// The longest observation in [`StreamPace::inter_token`]; 0 if there is none, and where they are spread.
     pub longest_token_gap_ns: u64,
     /// `exact` if the tokens of every frame were known, `spread` if the total was spread over the frames.
     pub weight: Weight,
-    /// Tokens and time by output position.
-    pub position: [Span; POSITION_NAMES.len()],
     /// Gaps above the stall limit.
     pub stalls: u32,
     /// Total time of those stalls.
@@ -221,8 +228,35 @@ pub struct Timing {
     pub client_wait_ns: u64,
     /// Mean number of exchanges in flight at the upstream during this one.
     pub concurrency: f64,
-    /// The server's report of its own work: its times, and the drafts of speculative decoding.
-    pub server: ServerReport,
+    /// The server's report of its own work: its times, and the drafts of speculative decoding. Boxed, since few servers
+    /// have one.
+    pub server: Option<Box<ServerReport>>,
+}
+
+/// The gaps between the frames of an answer, and its tokens by their position.
+#[derive(Clone, Debug, Default)]
+pub struct StreamPace {
+    /// Gap to the previous token-bearing frame ÷ tokens in the frame, once per token.
+    pub inter_token: Gaps,
+    /// Raw gaps between token-bearing frames.
+    pub chunk_gap: Gaps,
+    /// Gaps between successive frames other than keep-alives and the end mark, whatever they hold, in the buckets of
+    /// [`DURATION_S`]. Streams only.
+    pub output_chunk: Gaps<{ DURATION_S.len() + 1 }>,
+    /// Tokens and time by output position.
+    pub position: [Span; POSITION_NAMES.len()],
+}
+
+impl Timing {
+    /// Returns the gaps and positions; without values if there are none.
+    pub fn pace(&self) -> StreamPace {
+        self.pace.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Returns the server's report; one without values if there is none.
+    pub fn server(&self) -> ServerReport {
+        self.server.as_deref().copied().unwrap_or_default()
+    }
 }
 
 scan::listed_enum! {
@@ -239,11 +273,11 @@ scan::listed_enum! {
     pub fn name(self);
 }
 
-/// A histogram of gaps in the buckets of [`GAP_S`], the last one open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gaps {
+/// A histogram of gaps in the buckets of [`GAP_S`], or of other edges; the last bucket is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gaps<const BUCKETS: usize = { GAP_S.len() + 1 }> {
     /// Observations per bucket, not cumulated.
-    pub buckets: [u64; GAP_S.len() + 1],
+    pub buckets: [u64; BUCKETS],
     /// Sum of all observations.
     pub sum_ns: u64,
 }

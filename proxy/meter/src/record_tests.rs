@@ -1,6 +1,6 @@
 //! Records: recounting by a local tokenizer, stalls, errors and server reports.
 
-use scan::{Counts, Delta, Dialect, Event, Request, Scope, ServerReport, Usage};
+use scan::{Count, Counts, Delta, Dialect, Event, Request, Scope, ServerReport, Usage};
 
 use crate::exchange::COUNTED_CHOICES;
 use crate::record::is_processed;
@@ -76,7 +76,7 @@ fn ungranted_stream_request_is_recorded() {
 #[test]
 fn choice_beyond_the_limit_has_no_count() {
     let counted = |choice: u32| {
-        let counts = Counts { output: Some(7), ..Counts::default() };
+        let counts = Counts::of([(Count::Output, 7)]);
         let usage = Event::Usage(Usage { scope: Scope::Running(choice), counts });
         streamed(&[(200, usage)], 210).tokens.output()
     };
@@ -130,7 +130,7 @@ fn client_wait_is_no_stall() {
 fn last_report_of_each_time_counts() {
     let first = ServerReport { queue_ns: Some(1), prefill_ns: Some(2), ..ServerReport::default() };
     let last = ServerReport { prefill_ns: Some(3), decode_ns: Some(4), ..ServerReport::default() };
-    let reported = streamed(&[(200, Event::Server(first)), (210, Event::Server(last))], 220).timing.server;
+    let reported = streamed(&[(200, Event::Server(first)), (210, Event::Server(last))], 220).timing.server();
     let expected = ServerReport {
         queue_ns: Some(1),
         prefill_ns: Some(3),
@@ -150,7 +150,7 @@ fn drafts_of_several_choices_are_not_reported() {
     };
     let reported = |choices: &[u32]| {
         let events: Vec<_> = choices.iter().map(|&choice| (200, text(choice))).collect();
-        streamed(&[&events[..], &[(210, Event::Server(drafts))]].concat(), 220).timing.server
+        streamed(&[&events[..], &[(210, Event::Server(drafts))]].concat(), 220).timing.server()
     };
     assert_eq!(reported(&[]), drafts, "a server may report before any text");
     assert_eq!(reported(&[0]), drafts);

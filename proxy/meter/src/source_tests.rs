@@ -1,35 +1,20 @@
 //! The sources of a count at their edges: the limit of a count, the order of the sources, sums over choices and
 //! over prompts.
 
-use scan::{Counts, Delta, Dialect, Event, Finish, Request, Scope, Usage};
+use scan::{Count, Counts, Delta, Dialect, Event, Finish, Request, Scope, Usage};
 
 use crate::tests::{Fixture, MS, stop, text};
 use crate::track::{Moment, Tracks};
-use crate::usage_resolver::UsageResolver;
+use crate::usage_resolver::{Resolved, UsageResolver};
+use crate::usage_resolver_tests::tokens;
 use crate::{Body, Close, Ending, Provenance, Record, Tick, TokenType, Tokens, Weight};
-
-const NONE: Counts = Counts {
-    input: None,
-    input_cached: None,
-    input_cache_write: None,
-    input_cache_write_1h: None,
-    input_audio: None,
-    input_image: None,
-    input_video: None,
-    output: None,
-    output_reasoning: None,
-    output_audio: None,
-    output_image: None,
-    output_video: None,
-    rejected: 0,
-};
 
 fn request(prompts: u32, answers: u32) -> Request {
     Request { answers, prompts, whole: true, ..Request::default() }
 }
 
 fn counts(input: u64, output: u64) -> Counts {
-    Counts { input: Some(input), output: Some(output), ..NONE }
+    Counts::of([(Count::Input, input), (Count::Output, output)])
 }
 
 /// A resolver with these usages.
@@ -69,26 +54,12 @@ fn count_above_the_configured_limit_is_rejected() {
 
 #[test]
 fn each_count_is_rejected_separately() {
-    let above = Some(1001);
     let mut resolver = UsageResolver::new(1000);
-    let all = Counts {
-        input: above,
-        input_cached: above,
-        input_cache_write: above,
-        input_cache_write_1h: above,
-        input_audio: above,
-        input_image: above,
-        input_video: above,
-        output: Some(1000),
-        output_reasoning: above,
-        output_audio: above,
-        output_image: above,
-        output_video: above,
-        rejected: 1,
-    };
+    let all = Counts::default().with_rejected(1);
+    let all = Count::ALL.into_iter().fold(all, |all, count| all.with(count, 1001)).with(Count::Output, 1000);
     let plausible = resolver.usage(&Usage { scope: Scope::Whole, counts: all });
-    assert_eq!(plausible, Counts { output: Some(1000), rejected: 12, ..NONE });
-    assert_eq!(resolver.rejected, 12);
+    assert_eq!(plausible, Counts::of([(Count::Output, 1000)]).with_rejected(17));
+    assert_eq!(resolver.rejected, 17);
 }
 
 #[test]
@@ -97,7 +68,7 @@ fn prompt_is_taken_from_the_best_source() {
     let beams = Request { beam_search: true, ..ids.clone() };
     let (whole, running) = (Scope::Whole, Scope::Running(0));
     let choice = Scope::Choice(Some(0));
-    let no_input = Counts { output: Some(5), ..NONE };
+    let no_input = Counts::of([(Count::Output, 5)]);
     for (usages, request, expected) in [
         (&[(whole, counts(7, 5)), (choice, counts(6, 5))][..], ids.clone(), (Provenance::Reported, 7)),
         (&[(whole, counts(7, 5))], beams, (Provenance::Running, 7)),
@@ -122,7 +93,7 @@ fn prompt_is_taken_from_the_best_source() {
         (&[], ids.clone(), (Provenance::Ids, 8)),
         (&[], Request { prompt_ids: None, ..ids.clone() }, (Provenance::None, 0)),
     ] {
-        let tokens = resolver_with(usages).tokens(1, &request, true, 0);
+        let tokens = tokens(&resolver_with(usages), 1, &request, true, 0);
         assert_eq!(input(&tokens), expected, "{usages:?}");
     }
 }
@@ -132,7 +103,7 @@ fn output_is_taken_from_the_best_source() {
     let counted = |running: u64, ids: u64, frames: u64| {
         let mut resolver = UsageResolver::new(1 << 40);
         (resolver.ids, resolver.frames) = (ids, frames);
-        output(&resolver.tokens(1, &request(1, 1), true, running))
+        output(&tokens(&resolver, 1, &request(1, 1), true, running))
     };
     assert_eq!(counted(5, 9, 5), (Provenance::Running, 5));
     assert_eq!(counted(4, 9, 5), (Provenance::Ids, 9), "fewer tokens than frames are no count");
@@ -147,7 +118,7 @@ fn zero_beside_content_or_ids_is_no_count() {
     let counted = |reported: u64, ids: u64, frames: u64| {
         let mut resolver = resolver_with(&[(Scope::Whole, counts(3, reported))]);
         (resolver.ids, resolver.frames) = (ids, frames);
-        resolver.reported(1, &request(1, 1), true).and_then(|counts| counts.output)
+        resolver.reported(1, &request(1, 1), true).and_then(|counts| counts.get(Count::Output))
     };
     assert_eq!(counted(0, 0, 0), Some(0));
     assert_eq!(counted(0, 0, 2), None);
@@ -156,7 +127,7 @@ fn zero_beside_content_or_ids_is_no_count() {
     assert_eq!(counted(1, 0, 0), Some(1));
     let mut resolver = resolver_with(&[(Scope::Whole, counts(3, 0))]);
     resolver.frames = 2;
-    let tokens = resolver.tokens(1, &request(1, 1), true, 0);
+    let tokens = tokens(&resolver, 1, &request(1, 1), true, 0);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Frames, 2)));
 }
 
@@ -204,10 +175,8 @@ fn detected_body_type_replaces_the_declared_one() {
 
 #[test]
 fn usages_of_several_prompts_are_summed() {
-    let part = |input, cached, output, reasoning| Counts {
-        input_cached: Some(cached),
-        output_reasoning: Some(reasoning),
-        ..counts(input, output)
+    let part = |input, cached, output, reasoning| {
+        counts(input, output).with(Count::InputCached, cached).with(Count::OutputReasoning, reasoning)
     };
     let usages = [part(10, 3, 50, 2), part(20, 4, 60, 1), part(30, 5, 70, 3), part(60, 6, 180, 6)];
     let usages = usages.map(|counts| (Scope::Whole, counts));
@@ -219,22 +188,26 @@ fn usages_of_several_prompts_are_summed() {
         (3, true, (Provenance::Reported, 180, 60)),
         (4, true, (Provenance::Reported, 180, 60)),
     ] {
-        let tokens = resolver_with(&usages[..seen]).tokens(3, &three, over, 0);
+        let tokens = tokens(&resolver_with(&usages[..seen]), 3, &three, over, 0);
         let got = (tokens.output_provenance, tokens.output(), tokens.input());
         assert_eq!(got, expected, "{seen} {over}");
     }
-    let sum = resolver_with(&usages[..3]).tokens(3, &three, true, 0);
-    assert_eq!(sum.by_type, [48, 12, 0, 0, 0, 0, 0, 174, 6, 0, 0, 0]);
-    let last = resolver_with(&usages).tokens(3, &three, true, 0);
-    assert_eq!(last.by_type, [54, 6, 0, 0, 0, 0, 0, 174, 6, 0, 0, 0], "one for all, after running ones");
+    let sum = tokens(&resolver_with(&usages[..3]), 3, &three, true, 0);
+    assert_eq!(sum.by_type, [48, 12, 0, 0, 0, 0, 0, 0, 0, 174, 6, 0, 0, 0]);
+    let last = tokens(&resolver_with(&usages), 3, &three, true, 0);
+    assert_eq!(
+        last.by_type,
+        [54, 6, 0, 0, 0, 0, 0, 0, 0, 174, 6, 0, 0, 0],
+        "one for all, after running ones"
+    );
 }
 
 #[test]
 fn prompts_repeated_for_each_answer_count_once() {
     let counted = |prompts, answers, seen: u32| {
-        let counts = Counts { input_cached: Some(100), ..counts(900, 7) };
+        let counts = counts(900, 7).with(Count::InputCached, 100);
         let usages: Vec<_> = (0..seen).map(|choice| (Scope::Choice(Some(choice)), counts)).collect();
-        let tokens = resolver_with(&usages).tokens(seen, &request(prompts, answers), true, 0);
+        let tokens = tokens(&resolver_with(&usages), seen, &request(prompts, answers), true, 0);
         (tokens.input(), tokens.of(TokenType::InputCached))
     };
     assert_eq!(counted(2, 4, 4), (1800, 200));
@@ -256,7 +229,7 @@ fn usage_of_one_choice_is_not_all() {
 
 #[test]
 fn cached_tokens_beyond_the_prompt_are_excess() {
-    let claim = |input, cached, output| Counts { input_cached: Some(cached), ..counts(input, output) };
+    let claim = |input, cached, output| counts(input, output).with(Count::InputCached, cached);
     for (scope, counts, excess) in [
         (Scope::Whole, claim(2_023, 3_968, 2), 1_945),
         (Scope::Whole, claim(10, 10, 2), 0),
@@ -268,25 +241,26 @@ fn cached_tokens_beyond_the_prompt_are_excess() {
     ] {
         let mut resolver = resolver_with(&[(scope, counts)]);
         resolver.frames = 1;
-        let (tokens, found) = resolver.billed(Dialect::OpenaiChat, 1, &request(1, 1), true, 0);
+        let Resolved { tokens, cached_excess: found, .. } =
+            resolver.billed(Dialect::OpenaiChat, 1, &request(1, 1), true, 0);
         assert_eq!(found, excess, "{scope:?} {counts:?}");
-        assert!(tokens.of(TokenType::InputCached) <= counts.input.unwrap_or(0));
+        assert!(tokens.of(TokenType::InputCached) <= counts.or_zero(Count::Input));
     }
 }
 
 #[test]
 fn embeddings_use_the_reported_counts() {
-    let cached = Counts { input_cached: Some(4), ..counts(10, 3) };
+    let cached = counts(10, 3).with(Count::InputCached, 4);
     let tokens = resolver_with(&[(Scope::Whole, cached)]).prompt();
-    assert_eq!(tokens.by_type, [6, 4, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+    assert_eq!(tokens.by_type, [6, 4, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
     assert_eq!(tokens.input_provenance, Provenance::Reported);
     assert_eq!(tokens.output_provenance, Provenance::Reported);
-    let above = Counts { input_cached: Some(40), ..counts(10, 3) };
+    let above = counts(10, 3).with(Count::InputCached, 40);
     assert_eq!(
         resolver_with(&[(Scope::Whole, above)]).prompt().by_type,
-        [0, 10, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]
+        [0, 10, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]
     );
-    assert_eq!(resolver_with(&[(Scope::Whole, Counts { output: Some(3), ..NONE })]).prompt(), Tokens::NONE);
+    assert_eq!(resolver_with(&[(Scope::Whole, Counts::of([(Count::Output, 3)]))]).prompt(), Tokens::NONE);
     assert_eq!(resolver_with(&[]).prompt(), Tokens::NONE);
 }
 
@@ -313,10 +287,10 @@ fn body_without_a_count_is_uncounted() {
         assert_eq!(body(asked.clone(), &[text(0), stop(0)], ENTIRE), Tokens::NONE);
         assert_eq!(body(asked, &[text(0)], Close::ClientGone { whole: false }), Tokens::NONE);
     }
-    let prompt_alone = usage_event(Scope::Choice(Some(0)), Counts { input: Some(7), ..NONE });
+    let prompt_alone = usage_event(Scope::Choice(Some(0)), Counts::of([(Count::Input, 7)]));
     assert_eq!(body(request(1, 1), &[text(0), prompt_alone], ENTIRE), Tokens::NONE);
     assert_eq!(body(request(1, 1), &[prompt_alone], ENTIRE), Tokens::NONE, "its text is missing, too");
-    let output_alone = usage_event(Scope::Choice(Some(0)), Counts { output: Some(7), ..NONE });
+    let output_alone = usage_event(Scope::Choice(Some(0)), Counts::of([(Count::Output, 7)]));
     let tokens = body(request(1, 1), &[text(0), output_alone], ENTIRE);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Reported, 7)));
     let listed = Event::Text(Delta { choice: 0, chars: 90, tokens: Some(30) });
@@ -489,7 +463,7 @@ fn one_prompt_of_several_choices_counts_once() {
 fn prompts_are_reported_once_every_choice_is() {
     let resolver =
         resolver_with(&[(Scope::Choice(Some(0)), counts(10, 1)), (Scope::Choice(Some(1)), counts(20, 2))]);
-    let tokens = resolver.tokens(2, &request(2, 2), true, 0);
+    let tokens = tokens(&resolver, 2, &request(2, 2), true, 0);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 30), (Provenance::Reported, 3)));
 }
 

@@ -1,6 +1,8 @@
 //! The definitions of a record, on constructed events. End-to-end tests replay recorded streams.
 
-use scan::{Counts, Delta, Dialect, Event, Extent, Finish, Request, RequestScanner, Scope, Sink, Usage};
+use scan::{
+    Count, Counts, Delta, Dialect, Event, Extent, Finish, Request, RequestScanner, Scope, Sink, Usage,
+};
 
 use crate::{
     Body, Close, Ending, Identity, Load, LoadSpan, Meter, Provenance, Record, Tick, Timing, TokenType, Weight,
@@ -43,7 +45,7 @@ fn ids(choice: u32, tokens: u32) -> Event {
 }
 
 pub(crate) fn usage(scope: Scope, input: u64, output: u64) -> Event {
-    let counts = Counts { input: Some(input), output: Some(output), ..Counts::default() };
+    let counts = Counts::of([(Count::Input, input), (Count::Output, output)]);
     Event::Usage(Usage { scope, counts })
 }
 
@@ -51,7 +53,7 @@ pub(crate) fn stop(choice: u32) -> Event {
     Event::Finish { choice, reason: Finish::Stop }
 }
 
-const CLEAN: Close = Close::Clean { whole: false };
+pub(crate) const CLEAN: Close = Close::Clean { whole: false };
 
 #[test]
 fn a_stream_with_usage_is_complete() {
@@ -78,7 +80,7 @@ fn a_stream_with_usage_is_complete() {
     assert_eq!(timing.output_rate, Some(2.0 / 0.030));
     assert_eq!(timing.per_output_token_ns, Some(20 * MS), "(140 − 100) ÷ (3 − 1)");
     assert_eq!(timing.input_rate, Some(120.0));
-    assert_eq!((timing.inter_token.count(), timing.inter_token.sum_ns), (2, 30 * MS));
+    assert_eq!((timing.pace().inter_token.count(), timing.pace().inter_token.sum_ns), (2, 30 * MS));
     assert_eq!(timing.weight, Weight::Exact, "three frames, three tokens: one each");
     assert_eq!(timing.visible_chars_rate, Some(8.0 / 0.030));
     assert_eq!(record.visible_chars, 12);
@@ -117,8 +119,8 @@ fn merged_tokens_are_spread_over_their_frames() {
     fixture.frame(361, &[stop(0)]).frame(362, &[usage(Scope::Whole, 1, 17)]).frame(362, &[Event::Done]);
     let timing = fixture.end(CLEAN, 362).timing;
     assert_eq!(timing.weight, Weight::Spread);
-    assert_eq!((timing.inter_token.count(), timing.inter_token.sum_ns), (16, 160 * MS));
-    assert_eq!(timing.chunk_gap.count(), 4);
+    assert_eq!((timing.pace().inter_token.count(), timing.pace().inter_token.sum_ns), (16, 160 * MS));
+    assert_eq!(timing.pace().chunk_gap.count(), 4);
     assert_eq!(timing.output_rate, Some(100.0));
 }
 
@@ -135,8 +137,9 @@ fn running_counts_weigh_frames_and_hidden_tokens() {
     assert_eq!(record.tokens.output_provenance, Provenance::Running);
     assert_eq!((record.tokens.input(), record.tokens.output()), (9, 5));
     assert_eq!(record.timing.weight, Weight::Exact);
-    assert_eq!((record.timing.inter_token.count(), record.timing.inter_token.sum_ns), (4, 40 * MS));
-    assert_eq!(record.timing.chunk_gap.count(), 2);
+    let gaps = record.timing.pace().inter_token;
+    assert_eq!((gaps.count(), gaps.sum_ns), (4, 40 * MS));
+    assert_eq!(record.timing.pace().chunk_gap.count(), 2);
 }
 
 #[test]
@@ -149,7 +152,8 @@ fn first_count_at_the_finish_weighs_no_frame() {
     let record = fixture.end(CLEAN, 231);
     assert_eq!((record.tokens.output(), record.tokens.output_provenance), (3, Provenance::Reported));
     assert_eq!(record.timing.weight, Weight::Exact, "three frames, three tokens");
-    assert_eq!((record.timing.inter_token.count(), record.timing.inter_token.sum_ns), (2, 20 * MS));
+    let gaps = record.timing.pace().inter_token;
+    assert_eq!((gaps.count(), gaps.sum_ns), (2, 20 * MS));
     assert_eq!(record.timing.generation_ns, 20 * MS, "the finish is no token");
 }
 
@@ -202,13 +206,8 @@ fn a_zero_usage_is_no_count() {
 #[test]
 fn cached_and_reasoning_tokens_are_counted_once() {
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
-    let counts = Counts {
-        input: Some(100),
-        input_cached: Some(80),
-        output: Some(50),
-        output_reasoning: Some(30),
-        ..Counts::default()
-    };
+    let answer = [(Count::Output, 50), (Count::OutputReasoning, 30)];
+    let counts = Counts::of(answer).with(Count::Input, 100).with(Count::InputCached, 80);
     fixture.frame(200, &[Event::Reasoning(Delta { choice: 0, chars: 3, tokens: None })]);
     fixture.frame(210, &[text(0)]).frame(220, &[stop(0)]);
     fixture.frame(230, &[Event::Usage(Usage { scope: Scope::Whole, counts })]).frame(230, &[Event::Done]);
@@ -233,7 +232,8 @@ fn choices_are_timed_separately() {
     fixture.frame(230, &[usage(Scope::Whole, 5, 6)]).frame(230, &[Event::Done]);
     let record = fixture.end(CLEAN, 230);
     assert_eq!(record.choices, 2);
-    assert_eq!((record.timing.inter_token.count(), record.timing.inter_token.sum_ns), (4, 40 * MS));
+    let gaps = record.timing.pace().inter_token;
+    assert_eq!((gaps.count(), gaps.sum_ns), (4, 40 * MS));
     assert_eq!(record.timing.output_rate, Some(100.0), "the rate of one reader");
 }
 
@@ -285,7 +285,7 @@ fn choices_beyond_the_timed_ones_are_counted() {
     }
     let record = fixture.end(Close::Cut, 220);
     assert_eq!((record.choices, record.tokens.output()), (12, 24));
-    assert_eq!(record.timing.chunk_gap.count(), 8);
+    assert_eq!(record.timing.pace().chunk_gap.count(), 8);
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn positions_are_spread_with_the_tokens() {
         fixture.frame(200 + 40 * frame, &[text(0)]);
     }
     fixture.frame(2761, &[stop(0)]).frame(2762, &[usage(Scope::Whole, 3, 260)]).frame(2762, &[Event::Done]);
-    let position = fixture.end(CLEAN, 2762).timing.position;
+    let position = fixture.end(CLEAN, 2762).timing.pace().position;
     assert_eq!(position.map(|span| span.tokens), [60, 192, 4, 0, 0, 0]);
     assert_eq!(position[1].ns / position[1].tokens, 10 * MS);
 }
@@ -492,8 +492,8 @@ fn positions_divide_tokens_and_time() {
         fixture.frame(200 + token, &[ids(0, 1)]);
     }
     let timing = fixture.end(Close::Cut, 600).timing;
-    assert_eq!(timing.position.map(|span| span.tokens), [63, 192, 44, 0, 0, 0]);
-    assert_eq!(timing.position[1].ns, 192 * MS);
+    assert_eq!(timing.pace().position.map(|span| span.tokens), [63, 192, 44, 0, 0, 0]);
+    assert_eq!(timing.pace().position[1].ns, 192 * MS);
 }
 
 #[test]
@@ -506,7 +506,7 @@ fn meter_state_stays_below_its_limit() {
 #[test]
 fn usages_of_some_prompts_are_running() {
     let whole = |output| {
-        let counts = Counts { input: Some(5), output: Some(output), ..Counts::default() };
+        let counts = Counts::of([(Count::Input, 5), (Count::Output, output)]);
         Event::Usage(Usage { scope: Scope::Whole, counts })
     };
     let finish = |choice| Event::Finish { choice, reason: Finish::Stop };
@@ -568,10 +568,8 @@ fn ignored_request_members_change_no_count() {
 #[test]
 fn an_unreadable_body_has_no_count() {
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
-    let running = Usage {
-        scope: Scope::Running(0),
-        counts: Counts { input: Some(5), output: Some(5), ..Counts::default() },
-    };
+    let running =
+        Usage { scope: Scope::Running(0), counts: Counts::of([(Count::Input, 5), (Count::Output, 5)]) };
     fixture.frame(110, &[text(0), Event::Usage(running)]);
     fixture.0.mark_unreadable();
     let record = fixture.end(Close::Clean { whole: false }, 150);

@@ -37,7 +37,7 @@ scan::listed_enum! {
     pub enum TokenType {
         /// Computed prompt tokens, other than those of audio, images and videos.
         Input = "input",
-        /// Prompt tokens served from a cache.
+        /// Prompt tokens served from a cache, other than those of audio and images that the server states.
         InputCached = "input_cached",
         /// Prompt tokens computed and written to a cache for five minutes, or for a lifetime that is not stated.
         InputCacheWrite = "input_cache_write",
@@ -49,6 +49,10 @@ scan::listed_enum! {
         InputImage = "input_image",
         /// Computed prompt tokens of videos.
         InputVideo = "input_video",
+        /// Prompt tokens of audio served from a cache.
+        InputCachedAudio = "input_cached_audio",
+        /// Prompt tokens of images served from a cache.
+        InputCachedImage = "input_cached_image",
         /// Generated tokens, other than those of reasoning, audio, images and videos.
         Output = "output",
         /// Generated reasoning tokens.
@@ -65,6 +69,11 @@ scan::listed_enum! {
 }
 
 impl TokenType {
+    /// Returns true for a type of the prompt that a cache served.
+    pub fn is_cached(self) -> bool {
+        matches!(self, Self::InputCached | Self::InputCachedAudio | Self::InputCachedImage)
+    }
+
     /// Returns true for a type of the prompt.
     pub fn is_input(self) -> bool {
         matches!(
@@ -76,6 +85,8 @@ impl TokenType {
                 | Self::InputAudio
                 | Self::InputImage
                 | Self::InputVideo
+                | Self::InputCachedAudio
+                | Self::InputCachedImage
         )
     }
 }
@@ -115,6 +126,19 @@ impl Tokens {
     /// All prompt tokens, cached ones included.
     pub fn input(&self) -> u64 {
         self.sum(TokenType::is_input)
+    }
+
+    /// The prompt tokens served from a cache, of all modalities.
+    pub fn cached(&self) -> u64 {
+        self.sum(TokenType::is_cached)
+    }
+
+    /// The prompt tokens of text served from a cache; `None` if the server does not report the modalities of the cached
+    /// tokens. Those of videos have no type: if the prompt has videos, the rest may be theirs.
+    pub fn cached_text(&self) -> Option<u64> {
+        let named = self.of(TokenType::InputCachedAudio).saturating_add(self.of(TokenType::InputCachedImage));
+        let is_text = named > 0 && self.of(TokenType::InputVideo) == 0;
+        is_text.then(|| self.of(TokenType::InputCached))
     }
 
     /// All generated tokens, hidden ones included.

@@ -16,7 +16,7 @@ pub struct Trace {
     pub state: Box<str>,
 }
 
-/// The ids of an exchange's two spans.
+/// An exchange's two spans: their ids, and what the first has of the client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spans {
     /// The request as the proxy serves it: kind SERVER, child of [`Trace::parent`].
@@ -24,4 +24,8 @@ pub struct Spans {
     /// The inference request to the upstream: kind CLIENT, child of [`Spans::server`], and the parent that
     /// the upstream sees, where it is propagated.
     pub client: [u8; 8],
+    /// The method of the request.
+    pub method: &'static str,
+    /// True if the client's connection has TLS.
+    pub is_tls: bool,
 }

@@ -3,7 +3,7 @@
 use scan::Delta;
 
 use crate::Tick;
-use crate::exchange::{COUNTED_CHOICES, TIMED_CHOICES};
+use crate::limits::{COUNTED_CHOICES, TIMED_CHOICES};
 
 /// A tick, and how long the client was waited for until then.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,10 +6,14 @@
 //! its choices are not a count of all. Without another source it is uncounted, including the prompt, and has no
 //! price.
 
-use scan::{Counts, Dialect, Request, Scope, Usage};
+use scan::{Count, Counts, Dialect, Request, Scope, Usage};
 
-use crate::exchange::COUNTED_CHOICES;
+use crate::Disagreement;
+use crate::limits::COUNTED_CHOICES;
+use crate::prompt::{Prompt, split};
 use crate::tokens::{Provenance, TokenType, Tokens};
+use crate::usage_list::{ChoiceUsages, RunningUsage, UsageList, UsageSum, over, over_prompt};
+use crate::usage_reading::Reading;
 
 /// The counts of each source so far.
 #[derive(Clone, Debug)]
@@ -17,13 +21,17 @@ pub(crate) struct UsageResolver {
     /// The limit of one count; a higher one is rejected.
     max_tokens: u64,
     /// The usages of the whole exchange. Boxed like the next two, because most streams have none until their end.
-    whole: Option<Box<WholeUsage>>,
-    /// The sum of the usages of one choice each.
-    choice_sum: Option<Box<UsageSum>>,
-    /// The last running usage. The meter keeps its output per choice; the rest describes the prompt.
-    running: Option<Box<Counts>>,
+    whole: Option<Box<UsageList>>,
+    /// The usages of one choice each.
+    each: Option<Box<ChoiceUsages>>,
+    /// The running usages.
+    running: Option<Box<RunningUsage>>,
     /// The prompts by choice; present once a second choice has a usage.
     prompts: Option<Box<ChoicePrompts>>,
+    /// The type of the generated tokens where a usage does not say it; `None` for text.
+    pub(crate) generates: Option<TokenType>,
+    /// True if the shape of the answer is unknown: its frames do not show how much content it has.
+    pub(crate) is_opaque: bool,
     /// True if the answer is an unstreamed body.
     pub(crate) is_body: bool,
     /// True if that body is complete: it has every choice.
@@ -38,48 +46,21 @@ pub(crate) struct UsageResolver {
     pub(crate) frames_reasoning: u64,
 }
 
-/// The usages of a whole exchange.
-#[derive(Clone, Copy, Debug, Default)]
-struct WholeUsage {
-    last: Counts,
-    /// The sum of all of them: TensorRT-LLM sends one for each prompt of a list.
-    sum: UsageSum,
+/// The counts of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resolved {
+    pub(crate) tokens: Tokens,
+    /// The cached tokens beyond the prompt.
+    pub(crate) cached_excess: u64,
+    pub(crate) disagreement: Option<Disagreement>,
 }
 
-/// The sum of several usages.
-#[derive(Clone, Copy, Debug, Default)]
-struct UsageSum {
-    usages: u32,
-    /// Usages that have a prompt length, and those that have an answer length.
-    inputs: u32,
-    outputs: u32,
-    input: u64,
-    input_max: u64,
-    cached: u64,
-    cached_max: u64,
-    cache_write_max: u64,
-    cache_write_1h_max: u64,
-    audio_max: u64,
-    image_max: u64,
-    video_max: u64,
-    output: u64,
-    reasoning: u64,
-    output_audio: u64,
-    output_image: u64,
-    output_video: u64,
-}
-
-/// Trusted counts of the prompt. All but `input` are parts of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Prompt {
-    pub(crate) input: u64,
-    cached: u64,
-    /// Tokens written to a cache, for any lifetime.
-    cache_write: u64,
-    cache_write_1h: u64,
-    audio: u64,
-    image: u64,
-    video: u64,
+impl Resolved {
+    /// Returns counts with the most important of their disagreements.
+    pub(crate) fn new(tokens: Tokens, cached_excess: u64, disagreement: Option<Disagreement>) -> Self {
+        let excess = (cached_excess > 0).then_some(Disagreement::CachedExcess);
+        Self { tokens, cached_excess, disagreement: disagreement.or(excess) }
+    }
 }
 
 /// Trusted counts of the answer. All but `output` are parts of it.
@@ -96,76 +77,56 @@ impl Answer {
     /// Returns the answer in `counts`, if they have its length.
     fn of(counts: &Counts) -> Option<Self> {
         Some(Self {
-            output: counts.output?,
-            reasoning: counts.output_reasoning.unwrap_or(0),
-            audio: counts.output_audio.unwrap_or(0),
-            image: counts.output_image.unwrap_or(0),
-            video: counts.output_video.unwrap_or(0),
+            output: counts.get(Count::Output)?,
+            reasoning: counts.or_zero(Count::OutputReasoning),
+            audio: counts.or_zero(Count::OutputAudio),
+            image: counts.or_zero(Count::OutputImage),
+            video: counts.or_zero(Count::OutputVideo),
         })
     }
 }
 
-impl Prompt {
-    /// Returns the prompt in `counts`, if they have its length.
-    pub(crate) fn of(counts: &Counts) -> Option<Self> {
-        Some(Self {
-            input: counts.input?,
-            cached: counts.input_cached.unwrap_or(0),
-            cache_write: counts.cache_writes(),
-            cache_write_1h: counts.input_cache_write_1h.unwrap_or(0),
-            audio: counts.input_audio.unwrap_or(0),
-            image: counts.input_image.unwrap_or(0),
-            video: counts.input_video.unwrap_or(0),
-        })
-    }
-
-    /// Returns the disjoint types of its tokens.
-    pub(crate) fn by_type(&self) -> [u64; TokenType::ALL.len()] {
-        let mut by_type = [0; TokenType::ALL.len()];
-        let cache_write_1h = self.cache_write_1h.min(self.cache_write);
-        // Part of the audio, images and videos may have come from the cache. No server reports which, so the
-        // earlier types here are taken in full.
-        let parts = [
-            (TokenType::InputCached, self.cached),
-            // The more expensive lifetime first: if the counts exceed the prompt, it is taken in full.
-            (TokenType::InputCacheWrite1h, cache_write_1h),
-            (TokenType::InputCacheWrite, self.cache_write - cache_write_1h),
-            (TokenType::InputAudio, self.audio),
-            (TokenType::InputImage, self.image),
-            (TokenType::InputVideo, self.video),
-        ];
-        by_type[TokenType::Input as usize] = split(self.input, parts, &mut by_type);
-        by_type
-    }
-
-    /// Returns the cached tokens that exceed the prompt: SGLang's prefill and decode servers count the
-    /// prefix twice. At most the prompt is counted as cached.
-    pub(crate) fn cached_excess(&self) -> u64 {
-        self.cached.saturating_sub(self.input)
+impl Answer {
+    /// Returns the answer with its tokens of this type, if the server said no type of any.
+    fn of_type(self, kind: Option<TokenType>) -> Self {
+        let rest = self.output.saturating_sub(self.reasoning);
+        match kind {
+            _ if self.audio + self.image + self.video > 0 => self,
+            Some(TokenType::OutputAudio) => Self { audio: rest, ..self },
+            Some(TokenType::OutputImage) => Self { image: rest, ..self },
+            Some(TokenType::OutputVideo) => Self { video: rest, ..self },
+            _ => self,
+        }
     }
 }
 
-/// The prompt of each choice below [`COUNTED_CHOICES`].
+/// The prompt of each choice below [`COUNTED_CHOICES`]: its tokens, and the cached ones of them.
 #[derive(Clone, Copy, Debug)]
-struct ChoicePrompts([Prompt; COUNTED_CHOICES]);
+struct ChoicePrompts([(u64, u64); COUNTED_CHOICES]);
 
 impl ChoicePrompts {
-    fn starting_with(first: Prompt) -> Self {
-        let mut prompts = [Prompt::default(); COUNTED_CHOICES];
-        prompts[0] = first;
-        Self(prompts)
+    fn starting_with(first: &Prompt) -> Self {
+        let mut prompts = Self([(0, 0); COUNTED_CHOICES]);
+        prompts.set(0, first);
+        prompts
+    }
+
+    fn set(&mut self, choice: u32, prompt: &Prompt) {
+        if let Some(slot) = self.0.get_mut(choice as usize) {
+            *slot = (prompt.input(), prompt.count(Count::InputCached));
+        }
     }
 
     /// Sums the prompts of a list. The answers to one prompt have adjacent indices, so each prompt counts
     /// once.
     fn sum(&self, request: &Request) -> Prompt {
         let each = (request.answers / request.prompts.max(1)).max(1) as usize;
-        let longest = self.0.chunks(each).map(|answers| answers.iter().max_by_key(|prompt| prompt.input));
-        longest.flatten().fold(Prompt::default(), |sum, prompt| Prompt {
-            input: sum.input.saturating_add(prompt.input),
-            cached: sum.cached.saturating_add(prompt.cached),
-            ..sum
-        })
+        let longest =
+            self.0.chunks(each).filter_map(|answers| answers.iter().max_by_key(|(input, _)| *input));
+        let (input, cached) = longest.fold((0_u64, 0_u64), |sum, (input, cached)| {
+            (sum.0.saturating_add(*input), sum.1.saturating_add(*cached))
+        });
+        Prompt::text(input, cached)
     }
 }
 
@@ -175,9 +136,11 @@ impl UsageResolver {
         Self {
             max_tokens,
             whole: None,
-            choice_sum: None,
+            each: None,
             running: None,
             prompts: None,
+            generates: None,
+            is_opaque: false,
             is_body: false,
             is_entire: false,
             rejected: 0,
@@ -205,27 +168,23 @@ impl UsageResolver {
         }
     }
 
-    /// Adds a usage of the server. Returns its plausible counts.
+    /// Adds a usage of the server. Returns its plausible counts, its parts inside their wholes.
     pub(crate) fn usage(&mut self, usage: &Usage) -> Counts {
-        let counts = self.plausible(usage.counts);
+        let reading = Reading::of(self.plausible(usage.counts));
         match usage.scope {
-            Scope::Whole => {
-                let whole = self.whole.get_or_insert_default();
-                whole.last = counts;
-                whole.sum.add(&counts);
-            }
+            Scope::Whole => self.whole.get_or_insert_default().add(&reading),
             Scope::Running(choice) => {
-                self.record_prompt(choice, &counts);
-                **self.running.get_or_insert_default() = counts;
+                self.record_prompt(choice, &reading.counts);
+                self.running.get_or_insert_default().add(choice, &reading);
             }
             Scope::Choice(choice) => {
                 if let Some(choice) = choice {
-                    self.record_prompt(choice, &counts);
+                    self.record_prompt(choice, &reading.counts);
                 }
-                self.choice_sum.get_or_insert_default().add(&counts);
+                self.each.get_or_insert_default().add(choice, &reading);
             }
         }
-        counts
+        reading.counts
     }
 
     /// Returns the trusted usage of the whole exchange: one for all choices, or one for each. `is_finished`:
@@ -236,28 +195,20 @@ impl UsageResolver {
         if request.beam_search {
             return None;
         }
-        let counts = match (&self.whole, &self.choice_sum) {
-            (Some(whole), _) => whole.usage(request, is_finished)?,
-            (None, Some(sum)) if sum.usages >= self.expected(choices, request) => {
-                let Prompt { input, cached, cache_write, cache_write_1h, audio, image, video } =
-                    sum.prompt(request);
-                Counts {
-                    input: (sum.inputs > 0).then_some(input),
-                    input_cached: Some(cached),
-                    input_cache_write: Some(cache_write),
-                    input_cache_write_1h: Some(cache_write_1h),
-                    input_audio: Some(audio),
-                    input_image: Some(image),
-                    input_video: Some(video),
-                    output: (sum.outputs == sum.usages).then_some(sum.output),
-                    output_reasoning: Some(sum.reasoning),
-                    output_audio: Some(sum.output_audio),
-                    output_image: Some(sum.output_image),
-                    output_video: Some(sum.output_video),
-                    rejected: 0,
-                }
+        let each = self.each.as_ref().and_then(|each| {
+            let sum = each.sum(self.expected(choices, request));
+            (sum.usages >= self.expected(choices, request)).then(|| sum.counts(request))
+        });
+        let counts = match &self.whole {
+            Some(whole) => {
+                let counts = whole.whole(request, is_finished)?;
+                each.map_or(counts, |each| over(&counts, &each))
             }
-            (None, _) => return None,
+            None => each?,
+        };
+        let counts = match self.running.as_deref() {
+            Some(running) if counts.get(Count::Input) == Some(0) => over_prompt(&counts, &running.counts),
+            _ => counts,
         };
         self.is_credible(&counts).then_some(counts)
     }
@@ -268,50 +219,70 @@ impl UsageResolver {
         if self.is_entire { choices } else { choices.max(request.answers) }
     }
 
+    /// Returns the prompt and the answer by what the model used, where the usage counts the invoice.
+    pub(crate) fn used(&self) -> [Option<u64>; 2] {
+        self.last_whole()
+            .map_or([None; 2], |counts| [Count::InputUsed, Count::OutputUsed].map(|used| counts.get(used)))
+    }
+
     /// Returns the last usage of the whole exchange.
     fn last_whole(&self) -> Option<&Counts> {
-        self.whole.as_ref().map(|whole| &whole.last)
+        self.whole.as_ref().map(|whole| &whole.latest.counts)
     }
 
     /// Returns the counts of usages that do not cover everything.
     fn partial_usage(&self, request: &Request) -> Option<Counts> {
         match &self.whole {
-            Some(whole) if request.beam_search => Some(whole.last),
-            Some(whole) if request.prompts > 1 => Some(whole.sum.sum()),
+            Some(whole) if request.beam_search => Some(whole.latest.counts),
+            Some(whole) if request.prompts > 1 => Some(whole.sum()),
             _ => None,
         }
     }
 
-    /// Returns the trusted counts. `running` is the sum of the choices' running counts.
-    pub(crate) fn tokens(&self, choices: u32, request: &Request, is_finished: bool, running: u64) -> Tokens {
-        let reported = self.reported(choices, request, is_finished);
-        let (output_provenance, answer) = match reported.as_ref().and_then(Answer::of) {
+    /// Returns the trusted counts, of which `reported` covers everything. `running` is the sum of the choices' running
+    /// counts.
+    pub(crate) fn tokens(
+        &self,
+        reported: Option<&Counts>,
+        choices: u32,
+        request: &Request,
+        running: u64,
+    ) -> Tokens {
+        let (output_provenance, answer) = match reported.and_then(Answer::of) {
             Some(answer) => (Provenance::Reported, answer),
             None => {
-                let part = self.partial_usage(request).and_then(|counts| counts.output).unwrap_or(0);
+                let part = self.partial_usage(request).map_or(0, |counts| counts.or_zero(Count::Output));
                 // In a complete body, the counts of some choices are no running counts. A beam search
                 // reports all it returns.
                 let is_part = self.is_entire && !request.beam_search;
-                let ended = self.choice_sum.as_deref().copied().unwrap_or_default();
-                let running = if is_part { part } else { running.max(ended.output).max(part) };
-                let reasoning = self.running.as_ref().and_then(|c| c.output_reasoning).unwrap_or(0);
+                let ended = self.ended(choices, request).unwrap_or_default();
+                let running = if is_part { part } else { running.max(ended.output()).max(part) };
+                let reasoning =
+                    self.running.as_ref().map_or(0, |running| running.counts.or_zero(Count::OutputReasoning));
                 [
-                    (Provenance::Running, running, reasoning.max(ended.reasoning)),
+                    (Provenance::Running, running, reasoning.max(ended.reasoning())),
                     (Provenance::Ids, self.ids, self.ids_reasoning),
                     (Provenance::Frames, self.frames, self.frames_reasoning),
                 ]
                 .into_iter()
                 .filter(|(provenance, ..)| *provenance != Provenance::Frames || !self.is_body)
-                .find(|&(_, tokens, _)| tokens > 0 && tokens >= self.frames)
+                .find(|&(_, tokens, _)| tokens > 0 && (tokens >= self.frames || self.is_opaque))
                 .map_or(
                     (Provenance::None, Answer::default()),
                     |(provenance, output, reasoning)| {
-                        (provenance, Answer { output, reasoning, ..Answer::default() })
+                        let parts = match (provenance, self.running.as_deref()) {
+                            (Provenance::Running, Some(running)) => {
+                                Answer::of(&running.counts).unwrap_or_default()
+                            }
+                            _ => Answer::default(),
+                        };
+                        (provenance, Answer { output, reasoning, ..parts })
                     },
                 )
             }
         };
-        let (input_provenance, prompt) = self.input(reported, request);
+        let answer = answer.of_type(self.generates);
+        let (input_provenance, prompt) = self.input(reported, choices, request);
         let mut by_type = prompt.by_type();
         let parts = [
             (TokenType::OutputReasoning, answer.reasoning),
@@ -325,23 +296,22 @@ impl UsageResolver {
 
     /// Returns the trusted counts of a dialect without generated tokens.
     pub(crate) fn prompt(&self) -> Tokens {
-        let Some(&Counts { input: Some(input), input_cached, output, .. }) = self.last_whole() else {
+        let Some((prompt, output)) =
+            self.last_whole().and_then(|all| Some((Prompt::of(all)?, all.or_zero(Count::Output))))
+        else {
             return Tokens::NONE;
         };
-        let cached = input_cached.unwrap_or(0).min(input);
         let mut tokens = Tokens {
             input_provenance: Provenance::Reported,
             output_provenance: Provenance::Reported,
-            ..Tokens::NONE
+            by_type: prompt.by_type(),
         };
-        tokens.by_type[TokenType::Input as usize] = input - cached;
-        tokens.by_type[TokenType::InputCached as usize] = cached;
         // A chat answered on a path of embeddings.
-        tokens.by_type[TokenType::Output as usize] = output.unwrap_or(0);
+        tokens.by_type[TokenType::Output as usize] = output;
         tokens
     }
 
-    /// Returns the billable counts of an answer, and the cached tokens beyond its prompt.
+    /// Returns the billable counts of an answer.
     pub(crate) fn billed(
         &self,
         dialect: Dialect,
@@ -349,15 +319,50 @@ impl UsageResolver {
         request: &Request,
         is_finished: bool,
         running: u64,
-    ) -> (Tokens, u64) {
+    ) -> Resolved {
+        let reported = self.reported(choices, request, is_finished);
         let tokens = match dialect.generates() {
             true => {
-                let tokens = self.tokens(choices, request, is_finished, running);
+                let tokens = self.tokens(reported.as_ref(), choices, request, running);
                 if self.is_uncounted(&tokens) { Tokens::NONE } else { tokens }
             }
             false => self.prompt(),
         };
-        (tokens, self.cached_excess(choices, request, is_finished))
+        let disagreement = self.disagreement(&tokens, request, running);
+        Resolved::new(tokens, self.cached_excess(reported.as_ref(), choices, request), disagreement)
+    }
+
+    /// Returns the contradiction of the usages by which `tokens` were counted.
+    fn disagreement(&self, tokens: &Tokens, request: &Request, running: u64) -> Option<Disagreement> {
+        let rising = self.running.as_deref();
+        match tokens.output_provenance {
+            Provenance::Reported => {}
+            Provenance::Running => {
+                let rising = rising?;
+                let fell = rising.is_contradictory().then_some(Disagreement::Sequence);
+                return rising.disagreement.or(fell);
+            }
+            _ => return None,
+        }
+        let (ends, unnamed) = match (&self.whole, &self.each) {
+            (Some(whole), _) => (whole.disagreement(request.prompts), whole.latest.unnamed),
+            (None, Some(each)) => (each.disagreement(), each.unnamed_tokens()),
+            (None, None) => return None,
+        };
+        let Some(rising) = rising else { return ends };
+        // The total at the end confirms increments before it.
+        let before = match (&self.whole, &self.each) {
+            (Some(_), Some(each)) => rising.sum.saturating_add(each.said()),
+            _ => rising.sum,
+        };
+        let is_sum = ends == Some(Disagreement::Total) && unnamed > 0 && before == unnamed;
+        let contradicts = !is_sum && rising.contradicts(tokens.output(), before, running, self.frames);
+        ends.filter(|_| !is_sum).or(contradicts.then_some(Disagreement::Sequence))
+    }
+
+    /// Returns the sum of the usages of the choices that ended.
+    fn ended(&self, choices: u32, request: &Request) -> Option<UsageSum> {
+        self.each.as_ref().map(|each| each.sum(self.expected(choices, request)))
     }
 
     /// Returns true if the answer is a body without its length. A usage of the whole without output and
@@ -368,17 +373,16 @@ impl UsageResolver {
     }
 
     /// Returns the cached tokens that exceed the prompt.
-    pub(crate) fn cached_excess(&self, choices: u32, request: &Request, is_finished: bool) -> u64 {
-        let reported = self.reported(choices, request, is_finished);
-        let prompt = match self.input(reported, request) {
+    pub(crate) fn cached_excess(&self, reported: Option<&Counts>, choices: u32, request: &Request) -> u64 {
+        let prompt = match self.input(reported, choices, request) {
             (Provenance::None, _) => self.last_whole().and_then(Prompt::of).unwrap_or_default(),
             (_, prompt) => prompt,
         };
         prompt.cached_excess()
     }
 
-    fn input(&self, reported: Option<Counts>, request: &Request) -> (Provenance, Prompt) {
-        if let Some(prompt) = reported.as_ref().and_then(Prompt::of) {
+    fn input(&self, reported: Option<&Counts>, choices: u32, request: &Request) -> (Provenance, Prompt) {
+        if let Some(prompt) = reported.and_then(Prompt::of) {
             return (Provenance::Reported, prompt);
         }
         if let Some(prompt) = self.partial_usage(request).as_ref().and_then(Prompt::of) {
@@ -389,22 +393,22 @@ impl UsageResolver {
         // Every choice shares the one prompt, so one choice's usage has its length. With several prompts, a
         // complete body that does not count each choice counts some of them.
         let is_part = self.is_entire && request.prompts > 1;
-        if let Some(sum) = self.choice_sum.as_ref().filter(|sum| sum.input > 0 && !is_part) {
+        if let Some(sum) = self.ended(choices, request).filter(|sum| sum.input > 0 && !is_part) {
             let provenance = if request.prompts <= 1 { Provenance::Reported } else { Provenance::Running };
             let ended = sum.prompt(request);
             // Of several prompts, some may not have ended.
-            return (provenance, listed.filter(|listed| listed.input > ended.input).unwrap_or(ended));
+            return (provenance, listed.filter(|listed| listed.input() > ended.input()).unwrap_or(ended));
         }
-        if let Some(prompt) = listed.filter(|prompt| prompt.input > 0) {
+        if let Some(prompt) = listed.filter(|prompt| prompt.input() > 0) {
             return (Provenance::Running, prompt);
         }
-        if let Some(prompt) = self.running.as_deref().and_then(Prompt::of)
-            && prompt.input > 0
+        if let Some(prompt) = self.running.as_deref().and_then(|running| Prompt::of(&running.counts))
+            && prompt.input() > 0
         {
             return (Provenance::Running, prompt);
         }
         match request.prompt_ids {
-            Some(ids) => (Provenance::Ids, Prompt { input: ids, ..Prompt::default() }),
+            Some(ids) => (Provenance::Ids, Prompt::text(ids, 0)),
             None => (Provenance::None, Prompt::default()),
         }
     }
@@ -415,20 +419,22 @@ impl UsageResolver {
             return;
         }
         // Before a second choice has a usage, the running one belongs to the first.
-        let first = self.running.as_deref().and_then(Prompt::of).unwrap_or_default();
-        let prompts = self.prompts.get_or_insert_with(|| Box::new(ChoicePrompts::starting_with(first)));
-        if let (Some(slot), Some(prompt)) = (prompts.0.get_mut(choice as usize), Prompt::of(counts)) {
-            *slot = prompt;
+        let first =
+            self.running.as_deref().and_then(|running| Prompt::of(&running.counts)).unwrap_or_default();
+        let prompts = self.prompts.get_or_insert_with(|| Box::new(ChoicePrompts::starting_with(&first)));
+        if let Some(prompt) = Prompt::of(counts) {
+            prompts.set(choice, &prompt);
         }
     }
 
-    /// LiteLLM adds a usage of zeros to every frame when none was requested: zero tokens beside content or
-    /// token ids are not a count.
+    /// LiteLLM adds a usage of zeros to every frame when none was requested: zero tokens beside content,
+    /// token ids or a running count are not a count.
     fn is_credible(&self, counts: &Counts) -> bool {
-        match counts.output {
-            Some(output) => output >= self.frames.min(1) && (output > 0 || self.ids == 0),
+        let is_counted = || self.running.as_ref().is_some_and(|running| running.has_output());
+        match counts.get(Count::Output) {
+            Some(output) => output > 0 || self.frames == 0 && self.ids == 0 && !is_counted(),
             // An answer counted by its prompt only, such as embeddings on a path of chats.
-            None => counts.input.is_some(),
+            None => counts.get(Count::Input).is_some(),
         }
     }
 }
@@ -443,109 +449,13 @@ impl UsageResolver {
 
     /// Rejects the counts above the limit.
     pub(crate) fn plausible(&mut self, mut counts: Counts) -> Counts {
-        for count in [
-            &mut counts.input,
-            &mut counts.input_cached,
-            &mut counts.input_cache_write,
-            &mut counts.input_cache_write_1h,
-            &mut counts.input_audio,
-            &mut counts.output,
-            &mut counts.output_reasoning,
-            &mut counts.output_audio,
-            &mut counts.input_image,
-            &mut counts.input_video,
-            &mut counts.output_image,
-            &mut counts.output_video,
-        ] {
-            if count.is_some_and(|tokens| tokens > self.max_tokens) {
-                *count = None;
+        for count in Count::ALL {
+            if counts.or_zero(count) > self.max_tokens {
+                counts.set(count, None);
                 counts.rejected += 1;
             }
         }
         self.rejected = self.rejected.saturating_add(counts.rejected);
         counts
     }
-}
-
-impl WholeUsage {
-    /// Returns the usage of all prompts. Several prompts have one usage in all, at the end, or one each (TensorRT-LLM).
-    /// Before the end the two cases cannot be distinguished, and some usages are not all.
-    fn usage(&self, request: &Request, is_finished: bool) -> Option<Counts> {
-        match self.sum.usages {
-            _ if request.prompts <= 1 => Some(self.last),
-            1 => is_finished.then_some(self.last),
-            seen if seen < request.prompts => None,
-            seen if seen == request.prompts => Some(self.sum.sum()),
-            _ => Some(self.last),
-        }
-    }
-}
-
-impl UsageSum {
-    fn add(&mut self, counts: &Counts) {
-        let (input, cached) = (counts.input.unwrap_or(0), counts.input_cached.unwrap_or(0));
-        self.usages = self.usages.saturating_add(1);
-        self.inputs = self.inputs.saturating_add(u32::from(counts.input.is_some()));
-        self.outputs = self.outputs.saturating_add(u32::from(counts.output.is_some()));
-        self.input = self.input.saturating_add(input);
-        self.input_max = self.input_max.max(input);
-        self.cached = self.cached.saturating_add(cached);
-        self.cached_max = self.cached_max.max(cached);
-        self.cache_write_max = self.cache_write_max.max(counts.cache_writes());
-        self.cache_write_1h_max = self.cache_write_1h_max.max(counts.input_cache_write_1h.unwrap_or(0));
-        self.audio_max = self.audio_max.max(counts.input_audio.unwrap_or(0));
-        self.image_max = self.image_max.max(counts.input_image.unwrap_or(0));
-        self.video_max = self.video_max.max(counts.input_video.unwrap_or(0));
-        self.output = self.output.saturating_add(counts.output.unwrap_or(0));
-        self.output_audio = self.output_audio.saturating_add(counts.output_audio.unwrap_or(0));
-        self.output_image = self.output_image.saturating_add(counts.output_image.unwrap_or(0));
-        self.output_video = self.output_video.saturating_add(counts.output_video.unwrap_or(0));
-        self.reasoning = self.reasoning.saturating_add(counts.output_reasoning.unwrap_or(0));
-    }
-
-    /// The sum of all usages.
-    fn sum(&self) -> Counts {
-        Counts {
-            input: Some(self.input),
-            input_cached: Some(self.cached),
-            output: Some(self.output),
-            output_reasoning: Some(self.reasoning),
-            ..Counts::default()
-        }
-    }
-
-    /// Returns the prompt and its parts: once for one prompt; for a list, the sum of the usages divided by
-    /// the answers for each prompt, but by no more answers than there were: an `n` that only the client
-    /// claims must not shorten a prompt. Lists of prompts are text, and no server that takes them reports
-    /// cache writes.
-    fn prompt(&self, request: &Request) -> Prompt {
-        if request.prompts <= 1 {
-            return Prompt {
-                input: self.input_max,
-                cached: self.cached_max,
-                cache_write: self.cache_write_max,
-                cache_write_1h: self.cache_write_1h_max,
-                audio: self.audio_max,
-                image: self.image_max,
-                video: self.video_max,
-            };
-        }
-        let each = (request.answers / request.prompts).min(self.inputs.div_ceil(request.prompts)).max(1);
-        let each = u64::from(each);
-        Prompt { input: self.input / each, cached: self.cached / each, ..Prompt::default() }
-    }
-}
-
-/// Gives each part its count, up to `total`, and returns the rest.
-fn split<const N: usize>(
-    total: u64,
-    parts: [(TokenType, u64); N],
-    by_type: &mut [u64; TokenType::ALL.len()],
-) -> u64 {
-    let mut rest = total;
-    for (kind, claimed) in parts {
-        by_type[kind as usize] = claimed.min(rest);
-        rest -= by_type[kind as usize];
-    }
-    rest
 }

@@ -2,9 +2,11 @@
 //! reads. `frame.rs` defines the meaning of a frame with these fields.
 
 mod anthropic;
+mod bedrock_converse;
 mod cohere;
 mod definition;
 mod embeddings;
+mod foreign;
 mod gemini;
 mod gemini_interactions;
 mod llamacpp_completion;
@@ -19,23 +21,24 @@ mod realtime;
 mod rerank;
 mod sglang_generate;
 mod tgi;
-pub(crate) mod transcription;
+mod transcription;
 mod triton_generate;
 mod unknown;
+mod usage;
 mod vllm_generate;
 
-use crate::field::Fields;
+use crate::field::{Field, Fields};
 use crate::request::{CountMember, Key};
 
 use definition::Definition;
-pub(crate) use definition::Form;
 pub use definition::{EndMark, ErrorShape};
+pub(crate) use definition::{Form, may_count_tokens};
 
 crate::listed_enum! {
     /// The JSON shape of an endpoint, in the order of the documentation.
     ///
     /// The compiler does not name all functions that a new dialect may have to change, because some have a default:
-    /// `of_object` and those from `generates` on in this file; `native_finish`, `native_scope`, `final_times` and
+    /// `of_object` and those from `generates` on in this file; the tables of `foreign`; `native_finish`, `native_scope`, `final_times` and
     /// `Type::read` in `frame`; `OutputLimits::is_one_token` in `request`; `sniff` (for NDJSON), `wants_text` and
     /// `may_hide_counts` in the relay.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +73,8 @@ crate::listed_enum! {
         GeminiInteractions,
         /// Cohere's `POST …/v2/chat`, as vLLM serves it.
         Cohere,
+        /// Amazon Bedrock's `POST /model/…/converse` and `converse-stream`.
+        BedrockConverse,
         /// Embeddings and pooling, of any server.
         Embeddings,
         /// Reranking, scoring and classifying, of any server.
@@ -81,6 +86,16 @@ crate::listed_enum! {
         /// An unknown shape: frames are counted, and only a usage object is read.
         Unknown,
     }
+}
+
+/// Returns the count of [`Field::Foreign`].
+pub(crate) fn foreign_count(at: u8) -> Field {
+    foreign::count(at)
+}
+
+/// Returns the dialect of [`Field::Mark`].
+pub(crate) fn foreign_mark(at: u8) -> Option<Dialect> {
+    foreign::mark(at)
 }
 
 impl Dialect {
@@ -101,6 +116,7 @@ impl Dialect {
             Self::Gemini => &gemini::DEFINITION,
             Self::GeminiInteractions => &gemini_interactions::DEFINITION,
             Self::Cohere => &cohere::DEFINITION,
+            Self::BedrockConverse => &bedrock_converse::DEFINITION,
             Self::Embeddings => &embeddings::DEFINITION,
             Self::Rerank => &rerank::DEFINITION,
             Self::Transcription => &transcription::DEFINITION,

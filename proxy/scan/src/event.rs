@@ -1,7 +1,9 @@
 //! The closed set of events that every dialect is reduced to. The stages after the scanner (the meter, the
 //! editor, the C library) know these events and no dialect: a server's peculiarities stop here.
 
+use crate::counts::Counts;
 use crate::extent::Extent;
+use crate::name::MemberName;
 
 /// One fact of a frame. A frame may yield several events; [`Sink::frame`] ends them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum Event {
     Empty(Delta),
     /// The server's own count.
     Usage(Usage),
+    /// A usage object has a number of tokens, above zero, at a member that is not read.
+    Unknown(MemberName),
     /// The server's own times.
     Server(ServerReport),
     /// One answer is finished.
@@ -81,46 +85,6 @@ pub enum Scope {
     Running(u32),
 }
 
-/// Token counts as a server reports them: `cached`, `cache_write` and the tokens of audio, images and videos
-/// are part of `input` or of `output`, `reasoning` is part of `output`. `None` means absent, which is not
-/// zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Prompt tokens, cached ones included.
-    pub input: Option<u64>,
-    /// Prompt tokens served from a cache.
-    pub input_cached: Option<u64>,
-    /// Prompt tokens written to a cache, for any lifetime.
-    pub input_cache_write: Option<u64>,
-    /// The part of them that was written for one hour.
-    pub input_cache_write_1h: Option<u64>,
-    /// Prompt tokens of audio; cached ones may be among them.
-    pub input_audio: Option<u64>,
-    /// Prompt tokens of images; cached ones may be among them.
-    pub input_image: Option<u64>,
-    /// Prompt tokens of videos; cached ones may be among them.
-    pub input_video: Option<u64>,
-    /// Generated tokens, hidden ones included.
-    pub output: Option<u64>,
-    /// Generated tokens spent on reasoning.
-    pub output_reasoning: Option<u64>,
-    /// Generated audio tokens.
-    pub output_audio: Option<u64>,
-    /// Generated image tokens.
-    pub output_image: Option<u64>,
-    /// Generated video tokens.
-    pub output_video: Option<u64>,
-    /// Numbers that cannot be a count (negative, fractional, beyond 2^53) and were rejected.
-    pub rejected: u32,
-}
-
-impl Counts {
-    /// Returns the prompt tokens written to a cache, for any lifetime: the total, or without it those of one hour.
-    pub fn cache_writes(&self) -> u64 {
-        self.input_cache_write.or(self.input_cache_write_1h).unwrap_or(0)
-    }
-}
-
 /// A server's report of its own work on a request. The file of each dialect has the server's names for these
 /// values and how it measures them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,7 +132,9 @@ impl Finish {
             b"length" | b"limit" | b"max_tokens" | b"MAX_TOKENS" => Self::Length,
             b"max_output_tokens" | b"model_context_window_exceeded" => Self::Length,
             b"tool_calls" | b"function_call" | b"tool_use" | b"TOOL_CALL" => Self::ToolCalls,
-            b"content_filter" | b"refusal" => Self::ContentFilter,
+            b"content_filter" | b"refusal" | b"content_filtered" | b"guardrail_intervened" => {
+                Self::ContentFilter
+            }
             b"SAFETY" | b"RECITATION" | b"BLOCKLIST" | b"PROHIBITED_CONTENT" => Self::ContentFilter,
             b"SPII" | b"LANGUAGE" | b"IMAGE_SAFETY" => Self::ContentFilter,
             b"abort" | b"error" | b"canceled" | b"cancelled" | b"ERROR" => Self::Abort,

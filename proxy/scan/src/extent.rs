@@ -13,15 +13,38 @@ pub struct Extent {
     /// True if it holds a usage object and no error, beside an empty list of answers or (LiteLLM) one answer
     /// with an index and an empty delta: the frame that `stream_options.include_usage` adds.
     pub is_usage: bool,
-    /// The usage member, from the key's quote to the value's closing brace. Present only after
+    /// The usage member. One with counts is present only after
     /// [`Scanner::locate_usage`](crate::Scanner::locate_usage).
-    pub usage: Option<(u64, u64)>,
+    pub usage: Option<UsageMember>,
     /// The members that `timings_per_token` adds (llama.cpp); present under the same condition.
     pub timings: Option<Timings>,
 }
 
+/// The usage member of a frame. Without its range, with a comma in it, the rest of the frame is that of a server that
+/// does not send the member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsageMember {
+    /// Its start: the comma before it, or the quote of its key if no member is before it.
+    pub from: u64,
+    /// Its end: that of its value, or the next key if no member is before it.
+    pub to: u64,
+    /// Its value.
+    pub value: UsageValue,
+}
+
+/// The value of a usage member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsageValue {
+    /// `null`: OpenAI, in each frame before the counts.
+    Null,
+    /// An object with counts, all of them zero: Ollama, in each frame before the counts.
+    Zeros,
+    /// Any other object.
+    Counts,
+}
+
 /// The members that `timings_per_token` adds to a frame, and those that repeat it for a client that
-/// requested `verbose`.
+/// requested `verbose`; each is a range as in [`UsageMember`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timings {
     /// The member `timings`.

@@ -1,38 +1,46 @@
-//! The meaning of a frame: collects its fields and turns them into events when the frame is complete. A
-//! frame cut short by the end of the body yields its usage and end marks only, so no event is released
-//! earlier; [`pending`] defines the handling of frames with too many events.
+//! The meaning of a frame: collects its fields and turns them into events when the frame is complete. A frame cut short by
+//! the end of the body yields its usage and end marks only; [`pending`] defines the handling of too many events.
 //!
-//! This file collects. Beside it: the facts of an answer ([`choice`]), counts ([`usage`]), times
-//! ([`times`]), uncommon fields ([`rare`]), and the two cases that need more than the fields: a type that
-//! decides ([`typed`]) and frames that repeat earlier ones ([`cumulative`]).
+//! This file collects. Beside it: the facts of an answer ([`choice`]), counts ([`usage`]), times ([`times`]), uncommon
+//! fields ([`rare`]), and what needs more than fields: a type that decides ([`typed`]), repeated frames ([`cumulative`]).
 
 mod choice;
 mod cumulative;
 mod facts;
+mod foreign;
+mod foreign_counts;
 mod kind;
+mod passes;
 mod pending;
 mod rare;
 mod times;
 mod typed;
+mod unknown;
 mod usage;
+mod usage_end;
 
+use crate::counts::{Count, Counts};
 use crate::dialect::{Dialect, Form};
 use crate::envelope::Envelope;
-use crate::event::{Counts, Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
-use crate::extent::Extent;
+use crate::event::{Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
+use crate::extent::{Extent, UsageMember, UsageValue};
 use crate::field::Field;
 use crate::json::{Value, Visit};
+use crate::limits::FRAME_MAX_UNKNOWN;
 use crate::name::{self, Name};
 use crate::shape::VariableSpans;
 use choice::Choice;
 use facts::{FrameFacts, Nesting, Subject};
 use pending::{ChoiceFacts, PendingEvents};
-use usage::Modality;
+use unknown::UnknownMember;
 
 pub(crate) use facts::BodyFacts;
+pub(crate) use foreign_counts::{THOUGHTS, TOOL_PROMPT};
 pub(crate) use kind::{Chars, Kind};
 pub(crate) use times::Unit;
-pub(crate) use usage::{CACHE_WRITE_5M, FOREIGN_INPUT, FOREIGN_OUTPUT, count};
+pub(crate) use usage::{
+    BESIDE_PROMPT, CACHE_WRITE_5M, FOREIGN_INPUT, FOREIGN_OUTPUT, OTHER_CACHE_WRITE, OTHER_CACHED, count,
+};
 
 /// Collects the frames of one body, one after another.
 #[derive(Debug)]
@@ -48,6 +56,10 @@ pub(crate) struct Frame {
     pending: PendingEvents,
     /// The variable values of the current frame in the caller's buffer.
     pub(crate) variable_spans: VariableSpans,
+    /// The dialect of the frames after the current one, if it is another.
+    becomes: Option<Dialect>,
+    /// The current member of a usage that is not read.
+    unknown: UnknownMember,
     /// The envelope of the current message, if the frames are messages.
     pub(crate) envelope: Option<Box<Envelope>>,
 }
@@ -68,6 +80,8 @@ impl Frame {
             facts: FrameFacts::default(),
             pending: PendingEvents::new(),
             variable_spans: VariableSpans::default(),
+            becomes: None,
+            unknown: UnknownMember::default(),
             envelope: None,
         }
     }
@@ -75,6 +89,7 @@ impl Frame {
     /// Sets the dialect of the body, and whether it is unstreamed.
     pub(crate) fn begin(&mut self, dialect: Dialect, unstreamed: bool) {
         (self.dialect, self.unstreamed) = (dialect, unstreamed);
+        self.becomes = None;
     }
 
     /// Marks the frame as an error from outside its payload (`event: error`).
@@ -104,13 +119,20 @@ impl Frame {
             return None;
         }
         let (kind, delta, pending) = self.pending.single_delta()?;
+        let has_two = facts.usage.is_some() && facts.typed.inner.is_some();
+        // What was read is not what the frame says where earlier frames or other numbers were added.
+        let is_own = |usage: &Usage| facts.usage.is_none_or(|counts| counts == usage.counts);
+        if has_two || !pending.as_ref().is_none_or(is_own) {
+            return None;
+        }
         let usage = pending.or_else(|| self.frame_usage());
         let running = |usage: &Usage| usage.scope == Scope::Running(delta.choice);
         if usage.is_some_and(|usage| !running(&usage) || self.dialect.adds_counts()) {
             return None;
         }
         // A usage object without a number is absent now, but its numbers may come.
-        (usage.is_some() || facts.usage.is_none()).then_some((kind, delta, usage.map(|usage| usage.counts)))
+        let is_absent = facts.usage.is_none() && facts.typed.inner.is_none();
+        (usage.is_some() || is_absent).then_some((kind, delta, usage.map(|usage| usage.counts)))
     }
 
     /// Ends the frame: passes its events to `sink`. A frame that is not `whole` keeps its content.
@@ -139,7 +161,23 @@ impl Frame {
             self.facts.raise(Subject::Error);
         }
         let verdict = self.facts.typed.verdict;
-        let usage = self.frame_usage();
+        let mut usage = self.frame_usage();
+        if self.body.uncommon.as_ref().is_some_and(|uncommon| uncommon.foreign.is_present()) {
+            usage = self.usage_with_foreign(usage);
+        }
+        if let (Some(usage), Nesting::Element, true) =
+            (&mut usage, self.facts.nesting, self.is_list_of_answers())
+        {
+            // Of several answers in one body, each counts.
+            let earlier = self.body.earlier.as_deref();
+            let counts = earlier.map_or(usage.counts, |earlier| passes::added(earlier, &usage.counts));
+            self.body.set_earlier(counts);
+            *usage = Usage { scope: Scope::Whole, counts };
+        }
+        if usage.is_some() {
+            // That of one of its choices repeats it.
+            self.pending.remove_usage();
+        }
         match self.facts.subject {
             Subject::Error => sink.event(Event::Error),
             Subject::Progress => {
@@ -186,9 +224,26 @@ impl Frame {
     /// Clears the frame without events.
     pub(crate) fn forget(&mut self) {
         self.facts = FrameFacts::default();
+        self.forget_foreign();
         // Not by assignment: both have a long list, of which the length alone counts.
         self.pending.clear();
         self.variable_spans.clear();
+    }
+
+    /// The usage member at `range` of the frame, with the kind of its value.
+    pub(crate) fn usage_member(&self, range: Option<(u64, u64)>) -> Option<UsageMember> {
+        let (from, to) = range?;
+        let value = match &self.facts.usage {
+            None => UsageValue::Null,
+            Some(counts) if counts.are_zeros() => UsageValue::Zeros,
+            Some(_) => UsageValue::Counts,
+        };
+        Some(UsageMember { from, to, value })
+    }
+
+    /// Returns true if the elements of an array are whole answers (LiteLLM's to a list of models), not frames of one.
+    fn is_list_of_answers(&self) -> bool {
+        self.unstreamed && matches!(self.dialect, Dialect::OpenaiChat | Dialect::OpenaiCompletions)
     }
 
     /// The frame's own usage, which follows its choices.
@@ -201,13 +256,13 @@ impl Frame {
             Form::Prompt => {
                 let counts = facts.usage.unwrap_or_default();
                 // Embeddings with an answer of 0 tokens have none.
-                let output = counts.output.filter(|tokens| *tokens > 0);
-                (Scope::Whole, Counts { input: facts.extra.first(), output, ..counts })
+                let output = counts.get(Count::Output).filter(|tokens| *tokens > 0);
+                (Scope::Whole, usage::of_prompt(counts, &facts.extra).with(Count::Output, output))
             }
             Form::Opaque => {
                 let scope = if self.unstreamed { Scope::Whole } else { Scope::Running(0) };
                 let counts = usage::non_empty(usage::of_any(facts.usage?, &facts.extra))?;
-                (scope, usage::merged(&self.body.earlier(), &counts))
+                (scope, self.body.earlier.as_ref().map_or(counts, |earlier| usage::merged(earlier, &counts)))
             }
             _ if self.dialect == Dialect::Gemini => {
                 let is_last =
@@ -224,7 +279,8 @@ impl Frame {
     fn listed_usage(&self) -> Option<(Scope, Counts)> {
         let FrameFacts { choices, timings, usage, .. } = &self.facts;
         let (one, running) = (choices.only(), Scope::Running(choices.last));
-        if let Some(counts) = *usage {
+        let elsewhere = || self.facts.typed.inner.and_then(usage::non_empty);
+        if let Some(counts) = usage.and_then(usage::non_empty).or_else(elsewhere).or(*usage) {
             let scope = match (timings.seen, choices.closed, choices.any_finish || self.unstreamed) {
                 // llama.cpp counts each choice separately; `timings` identify it.
                 (true, 0, _) | (true, _, true) => Scope::Choice(one),
@@ -257,6 +313,19 @@ impl Frame {
         self.facts.choices.is_bare = !choice.has_member;
         let Choice { chars, role, finish, .. } = choice;
         self.pending.add(ChoiceFacts { choice: index, chars, tokens: choice.tokens(), role, finish }, sink);
+        if choice.has_usage {
+            self.close_choice_usage(index, finish.is_some(), sink);
+        }
+    }
+
+    /// Adds the usage inside a choice (Moonshot).
+    #[cold]
+    fn close_choice_usage(&mut self, index: u32, is_last: bool, sink: &mut impl Sink) {
+        let scope =
+            if is_last || self.unstreamed { Scope::Choice(Some(index)) } else { Scope::Running(index) };
+        if let Some(counts) = self.facts.typed.inner.take().and_then(usage::non_empty) {
+            self.pending.add_usage(Usage { scope, counts }, sink);
+        }
     }
 
     /// Closes a frame that is its own choice, or one of several in a list.
@@ -273,15 +342,12 @@ impl Frame {
             choice.resolve_tgi(self.unstreamed);
             counts = usage::non_empty(usage::with_ordinal(usage.unwrap_or_default(), &extra));
         }
-        if self.dialect.is_ollama() && choice.stopped {
-            counts = counts.map(usage::with_zero);
-        }
+        counts = counts.map(|counts| usage::settled(self.dialect, choice.stopped, counts));
         let mut tokens = choice.tokens();
         if self.dialect == Dialect::Sglang && !self.unstreamed {
             let text = &mut choice.chars[Kind::Text as usize];
-            let total = usage.and_then(|counts| counts.output);
-            (*text, tokens) =
-                self.body.cumulative.get_or_insert_default().new_in(index, *text, tokens, total);
+            let total = usage.and_then(|counts| counts.get(Count::Output));
+            (*text, tokens) = self.body.uncommon().cumulative.new_in(index, *text, tokens, total);
         }
         let finish = choice.native_finish(self.dialect);
         if self.dialect.is_ollama() && choice.is_load && finish.is_some() {
@@ -309,7 +375,8 @@ impl Frame {
 impl<S: Sink> Visit for Reader<'_, S> {
     fn value(&mut self, field: Field, value: Value<'_>, span: Option<(usize, usize)>) {
         let frame = &mut *self.frame;
-        if field.may_vary() {
+        // The shape of an unstreamed body is not compared with another one.
+        if !frame.unstreamed && field.may_vary() {
             frame.variable_spans.add(field, value, span);
         }
         frame.facts.choice.has_member |= !matches!(field, Field::Index | Field::Delta);
@@ -344,7 +411,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 }
                 frame.facts.typed.read_object(word);
                 if frame.dialect == Dialect::Unknown {
-                    frame.body.response_dialect = Dialect::of_object(word).or(frame.body.response_dialect);
+                    frame.body.read_object(word);
                 }
             }
             (Field::Choices, _) => {
@@ -378,6 +445,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 }
                 frame.facts.usage = (value == Value::Object).then(Counts::default);
                 frame.facts.extra.ranks[..2].fill(None);
+                frame.facts.passes = None;
                 frame.facts.typed.counts_inner = false;
             }
             (Field::Ids, value) => frame.facts.choice.ids = (value == Value::List).then_some(0),
@@ -391,6 +459,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 Field::Content
                 | Field::ContentPart
                 | Field::Reasoning
+                | Field::ReasoningPart
                 | Field::Refusal
                 | Field::Tool
                 | Field::Audio,
@@ -398,17 +467,14 @@ impl<S: Sink> Visit for Reader<'_, S> {
             ) => frame.facts.choice.measure(field, chars),
             (Field::Content | Field::Refusal | Field::Audio, _) => frame.facts.choice.measure(field, 0),
             (Field::Varying, _) => {}
-            (
-                Field::InputTokens
-                | Field::CachedTokens
-                | Field::CacheWriteTokens
-                | Field::CacheWrite1hTokens
-                | Field::InputAudioTokens
-                | Field::OutputTokens
-                | Field::ReasoningTokens
-                | Field::AudioTokens,
-                _,
-            ) => frame.count_tokens(field, value),
+            (Field::UnknownCount, Value::Number(number))
+                if count(number).is_some_and(|tokens| tokens > 0) =>
+            {
+                if let Some(event) = frame.unknown_count(count(number)) {
+                    self.sink.event(event);
+                }
+            }
+            (Field::Count(_), _) => frame.count_tokens(field, value),
             _ => frame.value(field, value),
         }
     }
@@ -435,37 +501,40 @@ impl<S: Sink> Visit for Reader<'_, S> {
             }
             // An empty one was not requested.
             Field::PromptList if items > 0 => {
-                self.frame.facts.usage.get_or_insert_default().input = Some(u64::from(items));
+                self.frame.facts.usage.get_or_insert_default().set(Count::Input, u64::from(items));
             }
             Field::Part if self.frame.dialect == Dialect::Gemini => choice.close_part(),
-            Field::Modality => self.frame.close_modality(Modality::input),
-            Field::OutputModality => self.frame.close_modality(Modality::output),
-            Field::Usage | Field::InnerUsage => {
+            Field::Modality | Field::CachedModality | Field::ToolModality => self.frame.close_part_of(field),
+            Field::OutputModality | Field::CacheLifetime => self.frame.close_part_of(field),
+            Field::Usage => self.frame.close_own_usage(),
+            Field::InnerUsage => {
                 self.frame.close_usage();
                 self.frame.facts.typed.close(field);
             }
+            Field::Iteration => self.frame.close_pass(),
             _ => self.frame.facts.typed.close(field),
         }
+    }
+
+    #[cold]
+    fn unknown(&mut self, name: &[u8], is_nested: bool, is_tokens: bool) {
+        self.frame.unknown.begin(name, is_nested, is_tokens);
     }
 }
 
 impl Frame {
-    /// Ends the part of one modality: its tokens go to the field that `of` returns.
-    fn close_modality(&mut self, of: fn(Modality) -> Field) {
-        let slot = self.facts.extra.modality.and_then(|modality| usage::slot(of(modality)));
-        let tokens = self.facts.extra.ranks[1];
-        if let (Some(slot), Some(counts)) = (slot, self.facts.counts()) {
-            *slot(counts) = tokens;
+    /// Returns the event of a number of tokens at a member that is not read.
+    #[cold]
+    fn unknown_count(&mut self, tokens: Option<u64>) -> Option<Event> {
+        let name = self.unknown.name()?;
+        if !self.unknown.is_of_answer() {
+            let beside = &mut self.facts.extra.ranks[usize::from(BESIDE_PROMPT)];
+            *beside = usage::sum(*beside, tokens);
         }
-    }
-
-    /// Ends a usage object: a missing total of the tokens written to a cache is the sum of both lifetimes.
-    fn close_usage(&mut self) {
-        let Some(five_minutes) = self.facts.extra.ranks[usize::from(CACHE_WRITE_5M)].take() else { return };
-        if let Some(counts) = self.facts.counts() {
-            let both = five_minutes + counts.input_cache_write_1h.unwrap_or(0);
-            counts.input_cache_write.get_or_insert(both);
-        }
+        // A frame of the same shape would not report it.
+        self.variable_spans.exclude();
+        self.facts.unknown += 1;
+        (self.facts.unknown <= FRAME_MAX_UNKNOWN).then_some(Event::Unknown(name))
     }
 
     /// Starts the member of an answer that holds its content.
@@ -483,10 +552,11 @@ impl Frame {
 
 fn is_truthy(value: Value<'_>) -> bool {
     match value {
-        Value::Null | Value::Bool(false) => false,
+        Value::Null => false,
+        Value::Bool(value) => value,
         Value::Word(word) => !word.is_empty(),
         Value::Text { chars } => chars > 0,
         Value::Number(number) => count(number) != Some(0),
-        Value::Bool(true) | Value::Malformed | Value::Object | Value::List => true,
+        Value::Malformed | Value::Object | Value::List => true,
     }
 }

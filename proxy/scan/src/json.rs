@@ -4,15 +4,19 @@
 //! skipped, and input that it cannot parse makes the value [`End::Broken`]. Below [`MAX_DEPTH`] it only counts
 //! brackets. Nothing in it recurses.
 
+mod bare;
+mod member;
 mod number;
 mod string;
 
 use crate::carry::Carry;
 use crate::extent::Timings;
-use crate::field::{Field, Fields, NOWHERE};
+use crate::field::{Field, Fields, NOWHERE, UNKNOWN, UNKNOWN_TOKENS};
 use crate::limits::{CARRY_BYTES, MAX_DEPTH, PATH_LEVELS};
 use crate::text::Text;
 use crate::text_buffer::TextBuffer;
+use bare::{NULL, bare_len, is_bare, is_whole_null};
+use member::Members;
 use string::Role;
 
 /// The value of a field.
@@ -46,6 +50,9 @@ pub(crate) trait Visit {
     fn value(&mut self, field: Field, value: Value<'_>, span: Option<(usize, usize)>);
     /// Receives the end of the object or array at `field`; `items` counts an array's elements.
     fn close(&mut self, field: Field, items: u32);
+    /// Receives the name of a member that no path names in a usage object, before its value. `is_nested`: it is in another
+    /// such member. `is_tokens`: the name of a known object that contains it says that it holds numbers of tokens.
+    fn unknown(&mut self, _name: &[u8], _is_nested: bool, _is_tokens: bool) {}
 }
 
 /// The completeness of a value.
@@ -88,11 +95,10 @@ pub(crate) struct Json {
     scanned: u64,
     /// The position of the caller's buffer in the body.
     pub(crate) origin: u64,
-    /// The start of the last key in the body.
-    key_from: u64,
-    /// The positions in the body of the value's last members of each kind in [`member_index`]; the end is 0
-    /// while a member is open.
-    member_spans: [(u64, u64); MEMBERS],
+    /// The end of the last torn bare word in the body, as far as it was read.
+    bare_to: u64,
+    /// The members that an editor may change.
+    members: Members,
     /// The buffer of measured strings, if they are kept.
     pub(crate) text_buffer: Option<Box<TextBuffer>>,
 }
@@ -104,6 +110,9 @@ enum Expects {
     ValueOrEnd,
     KeyOrEnd,
     Key,
+    /// Like `Key` and `CommaOrEnd`, after an object's first member that an editor may remove.
+    KeyAfterFirst,
+    CommaAfterFirst,
     Colon,
     CommaOrEnd,
     /// Inside a string of [`Json::role`].
@@ -133,8 +142,8 @@ impl Json {
             root_is_null: false,
             scanned: 0,
             origin: 0,
-            key_from: 0,
-            member_spans: [(0, 0); MEMBERS],
+            bare_to: 0,
+            members: Members::default(),
             text_buffer: None,
         }
     }
@@ -146,7 +155,7 @@ impl Json {
         self.in_object = false;
         self.node = 0;
         self.root_is_null = false;
-        self.member_spans = [(0, 0); MEMBERS];
+        self.members.clear();
         self.carry.clear();
     }
 
@@ -155,23 +164,35 @@ impl Json {
         self.expects == Expects::Nothing
     }
 
-    /// The position of the usage object with its key in the body, if there is one.
+    /// The range of the usage member in the body, an object or `null`, if there is one. Without it, the object around it
+    /// is the same with one member less: a comma belongs to it.
     pub(crate) fn usage_member(&self) -> Option<(u64, u64)> {
-        self.member_span(Field::Usage)
+        self.members.span(USAGE)
     }
 
-    /// The positions of the timings and of their repetitions, if there are any.
+    /// The position in the body from which the unfinished value may have a usage member.
+    pub(crate) fn usage_from(&self, fields: &Fields) -> Option<u64> {
+        if let Some(from) = self.members.start(USAGE) {
+            return Some(from);
+        }
+        let may_be_usage = match self.expects {
+            Expects::Key | Expects::KeyAfterFirst => true,
+            Expects::String => self.role == Role::Key,
+            Expects::Colon | Expects::Value | Expects::Bare => fields.field(self.node) == Field::Usage,
+            _ => false,
+        };
+        (self.depth == 1 && self.in_object && may_be_usage).then_some(self.members.from)
+    }
+
+    /// The ranges of the timings and of their repetitions, if there are any.
     pub(crate) fn timings(&self) -> Option<Timings> {
+        let span = |field| self.members.span(member_index(field)?);
         let timings = Timings {
-            member: self.member_span(Field::Timings),
-            verbose: self.member_span(Field::VerboseTimings),
-            setting: self.member_span(Field::VerboseSetting),
+            member: span(Field::Timings),
+            verbose: span(Field::VerboseTimings),
+            setting: span(Field::VerboseSetting),
         };
         (timings != Timings::default()).then_some(timings)
-    }
-
-    fn member_span(&self, field: Field) -> Option<(u64, u64)> {
-        self.member_spans.get(member_index(field)?).copied().filter(|(_, to)| *to > 0)
     }
 
     /// Returns the number of bytes read since the last call.
@@ -179,8 +200,15 @@ impl Json {
         std::mem::take(&mut self.scanned)
     }
 
-    /// Reads a slice at offset `base` of the caller's buffer.
-    pub(crate) fn feed(&mut self, fields: &Fields, bytes: &[u8], base: usize, visit: &mut impl Visit) {
+    /// Reads a slice at offset `base` of the caller's buffer. Returns the position there of the byte that follows a
+    /// whole value and makes it broken.
+    pub(crate) fn feed(
+        &mut self,
+        fields: &Fields,
+        bytes: &[u8],
+        base: usize,
+        visit: &mut impl Visit,
+    ) -> Option<usize> {
         let mut at = 0;
         // The start of the current token in this slice; an earlier part of it is in the carry buffer.
         let mut began = 0;
@@ -199,7 +227,7 @@ impl Json {
                 Expects::Bare => {
                     let end = at + bare_len(&bytes[at..]);
                     if end == bytes.len() {
-                        self.carry.push(&bytes[began..]);
+                        self.carry_bare(&bytes[began..], base + end);
                         at = end;
                     } else {
                         self.end_bare(fields, &bytes[began..end], base + began, visit);
@@ -243,8 +271,8 @@ impl Json {
                             }
                             // Most members that a server adds are null.
                             b'n' if is_whole_null(&bytes[at..]) => {
-                                self.null(fields.field(self.node), visit);
                                 at += NULL.len();
+                                self.null(fields.field(self.node), base + at, visit);
                                 continue;
                             }
                             b if is_bare(b) => {
@@ -254,7 +282,7 @@ impl Json {
                                 if at < bytes.len() {
                                     self.end_bare(fields, &bytes[began..at], base + began, visit);
                                 } else {
-                                    self.carry.push(&bytes[began..]);
+                                    self.carry_bare(&bytes[began..], base + at);
                                     self.expects = Expects::Bare;
                                 }
                                 continue;
@@ -266,7 +294,10 @@ impl Json {
                 Expects::KeyOrEnd | Expects::Key => match byte {
                     b'"' => {
                         began = at + 1;
-                        at = self.read_key(fields, bytes, began, base);
+                        if self.expects == Expects::KeyOrEnd {
+                            self.members.begin_first(self.origin + (base + at) as u64);
+                        }
+                        at = self.read_key(fields, bytes, began, visit);
                         continue;
                     }
                     b'}' if self.expects == Expects::KeyOrEnd => self.close(fields, base + at, visit),
@@ -276,21 +307,49 @@ impl Json {
                     self.expects = if byte == b':' { Expects::Value } else { Expects::Broken };
                 }
                 Expects::CommaOrEnd => match (byte, self.in_object) {
-                    (b',', true) if bytes.get(at + 1) == Some(&b'"') => {
-                        began = at + 2;
-                        at = self.read_key(fields, bytes, began, base);
-                        continue;
+                    (b',', true) => {
+                        self.members.from = self.origin + (base + at) as u64;
+                        if bytes.get(at + 1) == Some(&b'"') {
+                            began = at + 2;
+                            at = self.read_key(fields, bytes, began, visit);
+                            continue;
+                        }
+                        self.expects = Expects::Key;
                     }
-                    (b',', true) => self.expects = Expects::Key,
                     (b',', false) => self.expects = Expects::Value,
                     (b'}', true) | (b']', false) => self.close(fields, base + at, visit),
                     _ => self.expects = Expects::Broken,
                 },
-                Expects::Nothing => self.expects = Expects::Broken,
+                Expects::CommaAfterFirst => match byte {
+                    b',' => {
+                        self.members.from = self.origin + (base + at) as u64;
+                        self.expects = Expects::KeyAfterFirst;
+                    }
+                    b'}' => self.close(fields, base + at, visit),
+                    _ => self.expects = Expects::Broken,
+                },
+                Expects::KeyAfterFirst if byte == b'"' => {
+                    self.members.end_first(self.origin + (base + at) as u64);
+                    began = at + 1;
+                    at = self.read_key(fields, bytes, began, visit);
+                    continue;
+                }
+                Expects::KeyAfterFirst => self.expects = Expects::Broken,
+                Expects::Nothing => {
+                    self.expects = Expects::Broken;
+                    self.scanned += at as u64;
+                    return Some(base + at);
+                }
             }
             at += 1;
         }
         self.scanned += at as u64;
+        None
+    }
+
+    /// Forgets what follows the value that is whole.
+    pub(crate) fn forget_rest(&mut self) {
+        self.expects = Expects::Nothing;
     }
 
     /// Ends the value, and with it a bare word at the top level. Returns its completeness.
@@ -309,12 +368,15 @@ impl Json {
 
     /// Reads a key that begins at the offset `from`, behind its quote. Returns the offset at which reading continues.
     #[inline]
-    fn read_key(&mut self, fields: &Fields, bytes: &[u8], from: usize, base: usize) -> usize {
-        self.key_from = self.origin + (base + from) as u64 - 1;
+    fn read_key(&mut self, fields: &Fields, bytes: &[u8], from: usize, visit: &mut impl Visit) -> usize {
         // Most keys are whole in their slice, and a colon follows at once.
         match string::stop(&bytes[from..]) {
             Some(len) if bytes[from + len] == b'"' => {
-                self.node = self.member(fields, &bytes[from..from + len.min(CARRY_BYTES)]);
+                let key = &bytes[from..from + len.min(CARRY_BYTES)];
+                self.node = self.member(fields, key);
+                if is_unknown(self.node) {
+                    visit.unknown(key, self.is_in_unknown(), self.node == UNKNOWN_TOKENS);
+                }
                 let end = from + len + 1;
                 let has_colon = bytes.get(end) == Some(&b':');
                 self.expects = if has_colon { Expects::Value } else { Expects::Colon };
@@ -355,9 +417,8 @@ impl Json {
         self.in_object = object;
         self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         let field = fields.field(self.node);
-        let key_from = self.key_from;
-        if let Some(span) = self.member_span_mut(field) {
-            *span = (key_from, 0);
+        if let Some(index) = member_index(field) {
+            self.members.begin(index);
         }
         if field != Field::Intermediate {
             visit.value(field, if object { Value::Object } else { Value::List }, None);
@@ -394,39 +455,59 @@ impl Json {
         at
     }
 
-    /// The position of a member that an editor may change.
-    #[inline]
-    fn member_span_mut(&mut self, field: Field) -> Option<&mut (u64, u64)> {
-        self.member_spans.get_mut(member_index(field)?)
+    /// Ends a member that an editor may change, behind its value, whose end is at `to` in the body.
+    fn end_member(&mut self, index: usize, to: u64) {
+        if self.members.end(index, to) {
+            self.expects = Expects::CommaAfterFirst;
+        }
     }
 
     fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
         self.depth -= 1;
         self.in_object = self.depth > 0 && self.objects & (1 << (self.depth - 1)) != 0;
+        self.after_value();
         let level = self.depth as usize;
         if level < PATH_LEVELS {
             let field = fields.field(self.path[level]);
-            let end = self.origin + at as u64 + 1;
-            if let Some(span) = self.member_span_mut(field) {
-                span.1 = end;
+            if let Some(index) = member_index(field) {
+                self.end_member(index, self.origin + at as u64 + 1);
             }
             if field != Field::Intermediate {
                 visit.close(field, self.items[level]);
             }
         }
-        self.after_value();
     }
 
     fn after_value(&mut self) {
         self.expects = if self.depth == 0 { Expects::Nothing } else { Expects::CommaOrEnd };
     }
 
-    fn null(&mut self, field: Field, visit: &mut impl Visit) {
+    /// Ends a `null` whose end is at `to` of the caller's buffer.
+    fn null(&mut self, field: Field, to: usize, visit: &mut impl Visit) {
         self.root_is_null = self.depth == 0;
+        self.after_value();
         if field != Field::Intermediate {
+            if field == Field::Usage {
+                self.bare_member(field, self.origin + to as u64);
+            }
             visit.value(field, Value::Null, None);
         }
-        self.after_value();
+    }
+
+    /// Ends a usage member that is `null`, or the flag that is `true`: its end is at `to` in the body.
+    fn bare_member(&mut self, field: Field, to: u64) {
+        if field == Field::Usage {
+            self.members.begin(USAGE);
+            self.end_member(USAGE, to);
+        } else {
+            self.members.set(SETTING, to - b"true".len() as u64, to);
+        }
+    }
+
+    /// Keeps the part of a bare word that ends at `to` of the caller's buffer, its end so far.
+    fn carry_bare(&mut self, part: &[u8], to: usize) {
+        self.carry.push(part);
+        self.bare_to = self.origin + to as u64;
     }
 
     fn end_bare(&mut self, fields: &Fields, tail: &[u8], tail_at: usize, visit: &mut impl Visit) {
@@ -455,16 +536,27 @@ impl Json {
             return;
         };
         self.root_is_null = self.depth == 0 && value == Value::Null;
-        if field == Field::VerboseSetting && value == Value::Bool(true) {
-            let end = self.origin + (tail_at + tail.len()) as u64;
-            self.member_spans[SETTING] = (end - b"true".len() as u64, end);
-        }
+        let is_member = matches!(
+            (field, value),
+            (Field::Usage, Value::Null) | (Field::VerboseSetting, Value::Bool(true))
+        );
         if field != Field::Intermediate {
             let span =
                 (!torn && matches!(value, Value::Number(_))).then_some((tail_at, tail_at + tail.len()));
             visit.value(field, value, span);
         }
         self.after_value();
+        if is_member {
+            // The line end after a torn word may be no byte of the caller's buffer.
+            let end = self.origin + (tail_at + tail.len()) as u64;
+            self.bare_member(field, if tail.is_empty() { self.bare_to } else { end });
+        }
+    }
+
+    /// Returns true if the innermost object is in a member of a usage object that no path names.
+    fn is_in_unknown(&self) -> bool {
+        let parent = self.depth.checked_sub(1).and_then(|level| self.path.get(level as usize));
+        parent.is_some_and(|&node| is_unknown(node))
     }
 
     /// The node of the innermost object's member.
@@ -476,45 +568,22 @@ impl Json {
     }
 }
 
-/// The members that an editor may change, and the index of the one that is a flag.
-const MEMBERS: usize = 4;
+#[inline]
+fn is_unknown(node: u8) -> bool {
+    matches!(node, UNKNOWN | UNKNOWN_TOKENS)
+}
+
+/// The kinds of members that an editor may change: the usage, the timings, their repetition and a flag.
+const USAGE: usize = 0;
 const SETTING: usize = 3;
 
 #[inline]
 fn member_index(field: Field) -> Option<usize> {
     match field {
-        Field::Usage => Some(0),
+        Field::Usage => Some(USAGE),
         Field::Timings => Some(1),
         Field::VerboseTimings => Some(2),
         Field::VerboseSetting => Some(SETTING),
         _ => None,
     }
-}
-
-fn is_bare(byte: u8) -> bool {
-    const BARE: [bool; 256] = {
-        let mut table = [false; 256];
-        let mut byte = 0_u8;
-        loop {
-            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-            match byte.checked_add(1) {
-                Some(next) => byte = next,
-                None => break table,
-            }
-        }
-    };
-    BARE[usize::from(byte)]
-}
-
-const NULL: &[u8] = b"null";
-
-/// Returns true if the bytes begin with `null` and a byte that ends it.
-#[inline]
-fn is_whole_null(bytes: &[u8]) -> bool {
-    bytes.starts_with(NULL) && bytes.get(NULL.len()).is_some_and(|&byte| !is_bare(byte))
-}
-
-/// The length of the number or bare word at the start.
-fn bare_len(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|&&byte| is_bare(byte)).count()
 }

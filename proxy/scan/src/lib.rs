@@ -22,10 +22,12 @@
 //! Modules in the order of the bytes:
 
 mod carry;
+mod counts;
 pub mod dialect;
 mod encoding;
 mod envelope;
 pub mod event;
+mod event_stream;
 pub mod extent;
 mod field;
 pub mod flag;
@@ -44,15 +46,16 @@ mod sse;
 mod text;
 mod text_buffer;
 
+pub use counts::{Count, Counts, Side};
 pub use dialect::{Dialect, EndMark, ErrorShape};
 pub use envelope::{Envelope, MessageKind};
-pub use event::{Counts, Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
-pub use extent::{Extent, Timings};
+pub use event::{Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
+pub use extent::{Extent, Timings, UsageMember, UsageValue};
 pub use multipart::MultipartFields;
-pub use name::{BoundedText, Name, Names, Tier};
+pub use name::{BoundedText, MemberName, Name, Names, PriceWords, Tier, is_standard_tier};
 pub use request::{
-    Casing, ENCODING_FORMATS, KvTransfer, Links, Member, OutputLimits, OutputType, ReasoningLevel, Request,
-    RequestScanner, RequestedCounts, Sampling, SelectedMembers, Shape,
+    Casing, ENCODING_FORMATS, KvTransfer, Links, Member, OtherModels, OutputLimits, OutputType,
+    ReasoningLevel, Request, RequestScanner, RequestedCounts, Sampling, SelectedMembers, Shape,
 };
 pub use scanner::{Framing, Scanner, Tail, Work};
 

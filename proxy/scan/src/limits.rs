@@ -8,6 +8,10 @@ pub const CARRY_BYTES: usize = 256;
 /// not kept: LiteLLM's ids of responses have 190 bytes, most of them equal in all.
 pub const MODEL_BYTES: usize = 128;
 
+/// Names of models that are kept of one request beside the first one. OpenRouter takes 3 models, and LiteLLM's fallbacks
+/// have no limit: a request with more has no certain model.
+pub const OTHER_MODELS_MAX: usize = 16;
+
 /// Bytes of a service tier; the longest known word has 13. A longer one is not kept: half a word is another
 /// word.
 pub const TIER_BYTES: usize = 32;
@@ -15,6 +19,14 @@ pub const TIER_BYTES: usize = 32;
 /// Members of a request that may be configured to identify a person or account: `user`, `safety_identifier`,
 /// and keys of `metadata` (OpenAI allows 16).
 pub const MAX_SELECTED_MEMBERS: usize = 32;
+
+/// Bytes of the name of a member of a usage object that no path names; the longest known name has 41. In a longer one
+/// only its length is of interest: a name that is cut is another name.
+pub const UNKNOWN_NAME_BYTES: usize = 64;
+
+/// Unknown members of usage objects that are reported of one frame, and of one exchange; the largest usage object known
+/// has 20 numbers.
+pub const FRAME_MAX_UNKNOWN: usize = 8;
 
 /// Open objects and arrays with a known kind. Deeper, where no path leads, brackets are only counted, and
 /// their kinds are not compared. The client controls the depth of an answer that repeats its tools, and must
@@ -40,6 +52,16 @@ pub const FREE_SCRATCHES: usize = 16;
 
 /// Bytes of an SSE `event:` value kept; the longest known is 41.
 pub const EVENT_NAME_BYTES: usize = 48;
+
+/// Bytes of a message of an AWS event stream; the format allows 128 KiB of headers and 24 MiB of payload. What follows a
+/// longer one is not read.
+pub const MESSAGE_MAX_BYTES: u32 = 32 << 20;
+
+/// Bytes of its headers that are kept; Bedrock's have about 100.
+pub const MESSAGE_HEADERS_BYTES: usize = 256;
+
+/// Bytes of a wrapped payload that are decoded at a time: the state of a stream keeps them.
+pub const DECODED_BYTES: usize = 192;
 
 /// Bytes of a form's boundary (RFC 2046 §5.1.1: at most 70).
 pub const BOUNDARY_BYTES: usize = 70;

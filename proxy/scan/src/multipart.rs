@@ -8,10 +8,11 @@
 
 use memchr::memchr;
 
-use crate::dialect::transcription;
+use crate::dialect::may_count_tokens;
 use crate::flag;
 use crate::limits::{BOUNDARY_BYTES, FIELD_BYTES, PART_HEADER_BYTES};
 use crate::name::Name;
+use crate::request::OtherModels;
 use crate::short::Short;
 
 /// Reads a form slice by slice.
@@ -27,14 +28,22 @@ pub struct MultipartFields {
     part: Option<usize>,
     /// Values of [`FIELDS`], as far as they were present.
     values: [Option<Short<FIELD_BYTES>>; FIELDS.len()],
+    /// The first of several models.
+    first_model: Option<Short<FIELD_BYTES>>,
     /// A value of `response_format` whose transcript has no token count was present.
     plain_transcript: bool,
-    /// A part's name is beyond the kept bytes of its header line.
+    /// The part has a disposition.
+    is_named: bool,
+    /// The name of some part is not certain: beyond the kept bytes of its header line, or given twice. Parsers differ in
+    /// which of two names they use.
     is_unread: bool,
 }
 
 /// The fields that are kept.
 const FIELDS: [&[u8]; 4] = [b"model", b"stream", b"stream_include_usage", b"response_format"];
+
+/// The index of `model` in [`FIELDS`].
+const MODEL: usize = 0;
 
 /// The index of `response_format` in [`FIELDS`].
 const FORMAT: usize = 3;
@@ -74,19 +83,21 @@ impl MultipartFields {
                 value: Short::default(),
                 part: None,
                 values: [None; FIELDS.len()],
+                first_model: None,
                 plain_transcript: false,
+                is_named: false,
                 is_unread: false,
             }
         })
     }
 
-    /// A reader for this `Content-Type`. `None` unless that is `multipart/form-data` with a boundary.
+    /// A reader for this `Content-Type`. `None` unless that is `multipart/form-data` with one boundary.
     pub fn from_content_type(value: &[u8]) -> Option<Self> {
         let end = value.iter().position(|&b| b == b';').unwrap_or(value.len());
         if !value[..end].trim_ascii().eq_ignore_ascii_case(b"multipart/form-data") {
             return None;
         }
-        Self::new(parameter(&value[end..], b"boundary")?)
+        Self::new(parameter(&value[end..], b"boundary").ok()??)
     }
 
     /// Reads the next slice.
@@ -130,7 +141,13 @@ impl MultipartFields {
                 }
                 State::Header => {
                     let stop = memchr(b'\n', &bytes[at..]).map(|n| at + n);
-                    self.line.push(&bytes[at..stop.unwrap_or(bytes.len())]);
+                    let part = &bytes[at..stop.unwrap_or(bytes.len())];
+                    let kept = self.line.word().len();
+                    self.line.push(part);
+                    // A parameter beyond the kept bytes may be a second name.
+                    let line = self.line.word();
+                    self.is_unread |=
+                        part[line.len() - kept..].contains(&b'=') && disposition(line).is_some();
                     at = bytes.len();
                     if let Some(stop) = stop {
                         at = stop + 1;
@@ -142,9 +159,19 @@ impl MultipartFields {
         }
     }
 
-    /// The requested model, cut to a name's length; empty if absent.
+    /// The requested model, cut to a name's length; empty if absent. Of several, the last.
     pub fn model(&self) -> Name {
-        self.values[0].as_ref().map(|kept| Name::cut(kept.word())).unwrap_or_default()
+        self.values[MODEL].as_ref().map(|kept| Name::cut(kept.word())).unwrap_or_default()
+    }
+
+    /// The first of several models, and the names of which a model is a list. Some servers read the first model, and some
+    /// the last.
+    pub fn other_models(&self) -> Option<Box<OtherModels>> {
+        let kept = |kept: &Option<Short<FIELD_BYTES>>| kept.map(|kept| kept.word().to_vec());
+        let mut others = Box::<OtherModels>::default();
+        kept(&self.first_model).iter().for_each(|first| others.add(first));
+        kept(&self.values[MODEL]).iter().for_each(|model| others.add_parts(model));
+        Some(others).filter(|others| !others.names().is_empty())
     }
 
     /// True if a stream is requested; `None` if absent.
@@ -163,7 +190,7 @@ impl MultipartFields {
         self.plain_transcript
     }
 
-    /// Returns true if the last part ended and every part's name was read.
+    /// Returns true if the last part ended and the name of every part is certain.
     pub fn is_whole(&self) -> bool {
         self.state == State::Over && !self.is_unread
     }
@@ -180,9 +207,13 @@ impl MultipartFields {
 
     fn end_part(&mut self) {
         if let Some(part) = self.part.take() {
-            self.plain_transcript |= part == FORMAT && !transcription::may_count_tokens(self.value.word());
-            self.values[part] = Some(self.value);
+            self.plain_transcript |= part == FORMAT && !may_count_tokens(self.value.word());
+            let earlier = self.values[part].replace(self.value);
+            if part == MODEL {
+                self.first_model = self.first_model.or(earlier);
+            }
         }
+        self.is_named = false;
         self.value.clear();
         self.line.clear();
     }
@@ -193,22 +224,16 @@ impl MultipartFields {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() && !self.line.cut {
             self.state = State::Body(0);
-        } else if !self.line.cut {
-            self.part = field_of(line).unwrap_or(self.part);
-        } else {
-            self.is_unread |= disposition(line).is_some_and(|fields| parameter(fields, b"name").is_none());
+        } else if let Some(parameters) = disposition(line) {
+            let name = parameter(parameters, b"name");
+            self.is_unread |= self.is_named || name.is_err() || self.line.cut && name == Ok(None);
+            self.is_named = true;
+            let is_file = self.line.cut || has_parameter(parameters, b"filename");
+            let name = name.ok().flatten().filter(|_| !is_file);
+            self.part = name.and_then(|name| FIELDS.iter().position(|&field| field == name));
         }
         self.line.clear();
     }
-}
-
-/// Returns the field that a header line names: `None` for another header, `Some(None)` for an unknown field
-/// or a file.
-fn field_of(line: &[u8]) -> Option<Option<usize>> {
-    let parameters = disposition(line)?;
-    let name = parameter(parameters, b"name");
-    let is_file = parameter(parameters, b"filename").is_some();
-    Some(name.filter(|_| !is_file).and_then(|name| FIELDS.iter().position(|&field| field == name)))
 }
 
 /// Returns the value of a `Content-Disposition`; `None` for another header.
@@ -217,31 +242,55 @@ fn disposition(line: &[u8]) -> Option<&[u8]> {
     line[..colon].trim_ascii().eq_ignore_ascii_case(b"content-disposition").then_some(&line[colon + 1..])
 }
 
-/// Returns a parameter of a header value: the text between the quotes, or up to the next semicolon.
-fn parameter<'a>(mut value: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    loop {
-        let semicolon = memchr(b';', value)?;
-        value = value[semicolon + 1..].trim_ascii_start();
-        let equals = value.iter().position(|b| matches!(b, b'=' | b';'))?;
-        if value[equals] == b';' {
-            value = &value[equals..];
-            continue;
-        }
-        let is_it = value[..equals].trim_ascii().eq_ignore_ascii_case(name);
-        value = value[equals + 1..].trim_ascii_start();
-        let (word, rest) = match value.strip_prefix(b"\"") {
-            Some(quoted) => {
-                let end = memchr(b'"', quoted)?;
-                (&quoted[..end], &quoted[end + 1..])
-            }
-            None => {
-                let end = memchr(b';', value).unwrap_or(value.len());
-                (value[..end].trim_ascii_end(), &value[end..])
-            }
-        };
-        if is_it {
-            return Some(word);
-        }
-        value = rest;
+/// A parameter that is given twice, or in a form of which some parsers know nothing (`name*`, RFC 8187).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ambiguous;
+
+/// Returns a parameter of a header value.
+fn parameter<'a>(value: &'a [u8], name: &[u8]) -> Result<Option<&'a [u8]>, Ambiguous> {
+    let mut found = parameters(value).filter(|(key, _)| base(key).eq_ignore_ascii_case(name));
+    match (found.next(), found.next()) {
+        (None, _) => Ok(None),
+        (Some((key, word)), None) if key.len() == name.len() => Ok(Some(word)),
+        _ => Err(Ambiguous),
     }
+}
+
+/// Returns true if a header value has a parameter, in any form.
+fn has_parameter(value: &[u8], name: &[u8]) -> bool {
+    parameters(value).any(|(key, _)| base(key).eq_ignore_ascii_case(name))
+}
+
+/// The name of a parameter without the marks of RFC 2231 and RFC 8187: `*`, and the number of a piece.
+fn base(key: &[u8]) -> &[u8] {
+    key.split(|&byte| byte == b'*').next().unwrap_or(key)
+}
+
+/// The parameters of a header value: the name, and the text between the quotes, or up to the next semicolon.
+fn parameters(mut value: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        loop {
+            let semicolon = memchr(b';', value)?;
+            value = value[semicolon + 1..].trim_ascii_start();
+            let equals = value.iter().position(|b| matches!(b, b'=' | b';'))?;
+            if value[equals] == b';' {
+                value = &value[equals..];
+                continue;
+            }
+            let key = value[..equals].trim_ascii();
+            value = value[equals + 1..].trim_ascii_start();
+            let word;
+            (word, value) = match value.strip_prefix(b"\"") {
+                Some(quoted) => {
+                    let end = memchr(b'"', quoted)?;
+                    (&quoted[..end], &quoted[end + 1..])
+                }
+                None => {
+                    let end = memchr(b';', value).unwrap_or(value.len());
+                    (value[..end].trim_ascii_end(), &value[end..])
+                }
+            };
+            return Some((key, word));
+        }
+    })
 }

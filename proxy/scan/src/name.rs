@@ -4,23 +4,95 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::limits::{MODEL_BYTES, TIER_BYTES};
+use crate::limits::{MODEL_BYTES, TIER_BYTES, UNKNOWN_NAME_BYTES};
 
 /// A model's name, an answer's id, or the client's identifier of a user.
 pub type Name = BoundedText<MODEL_BYTES>;
 
-/// The names in a body, in allocations that the record shares.
+/// The names in a body, in allocations that the record shares, and a fact that the record has beside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// The first model name, cut to the length of a [`Name`].
     pub model: Option<Arc<str>>,
     /// The first id that fits a name.
     pub id: Option<Arc<str>>,
-    /// The last service tier that fits a tier: a Responses stream begins with the requested one.
-    pub tier: Option<Arc<str>>,
+    /// The words on which the price depends. Boxed, because most self-hosted servers state none.
+    pub price: Option<Box<PriceWords>>,
+    /// True if the server compacted the conversation: the body has an item or a pass of the type `compaction`, or is the
+    /// answer to `/responses/compact`.
+    pub is_compacted: bool,
+}
+
+/// The last word of each member of a response on which the price depends, by [`Dimension`]: a Responses stream begins
+/// with the requested tier.
+pub type PriceWords = [Option<Arc<str>>; 4];
+
+/// A member of a response on which the price depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dimension {
+    /// The service tier.
+    Tier,
+    /// Vertex AI's `trafficType`, which names the service tier.
+    Traffic,
+    /// Anthropic's `speed`.
+    Speed,
+    /// Anthropic's `inference_geo`.
+    Geography,
+}
+
+/// Words of the standard tier, speed and geography.
+const STANDARD_WORDS: [&str; 5] = ["standard", "default", "auto", "on_demand", "global"];
+
+/// Returns true for a word that selects the standard price.
+pub fn is_standard_tier(word: &str) -> bool {
+    word.is_empty() || STANDARD_WORDS.iter().any(|standard| standard.eq_ignore_ascii_case(word))
+}
+
+/// Returns a word in small letters and without the prefix of an enumeration (`ON_DEMAND_PRIORITY`); empty if it states
+/// that there is none.
+fn plain(word: &str) -> String {
+    let word = word.to_ascii_lowercase();
+    let prefixes = ["on_demand_", "service_tier_", "traffic_type_"];
+    match prefixes.iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(&word) {
+        "unspecified" | "not_available" => String::new(),
+        plain => plain.to_owned(),
+    }
 }
 
 impl Names {
+    /// Returns the words on which the price depends, in alphabetical order and joined by `+`: the service tier, the
+    /// traffic's type, the speed and the geography, other than the standard ones. If all are standard, it is the first
+    /// of them as the server writes it. `None` if the response states none.
+    pub fn price_tier(&self) -> Option<Arc<str>> {
+        let stated = || self.price.as_deref().into_iter().flatten().flatten();
+        let mut words: Vec<String> = stated().map(|word| plain(word)).collect();
+        words.retain(|word| !is_standard_tier(word));
+        words.sort_unstable();
+        words.dedup();
+        match words.is_empty() {
+            true => stated().find(|word| !plain(word).is_empty()).cloned(),
+            false => Some(words.join("+").into()),
+        }
+    }
+
+    /// Replaces the words on which the price depends by those that another part of the response states.
+    pub fn restate_price(&mut self, later: &Self) {
+        let Some(later) = later.price.as_deref() else { return };
+        let mine = self.price.get_or_insert_default();
+        for (mine, later) in mine.iter_mut().zip(later).filter(|(_, later)| later.is_some()) {
+            mine.clone_from(later);
+        }
+    }
+
+    /// Keeps a word on which the price depends, if it fits a service tier.
+    pub(crate) fn state_price(&mut self, dimension: Dimension, word: &[u8]) {
+        let Some(word) = Tier::word_str(word) else { return };
+        let known = &mut self.price.get_or_insert_default()[dimension as usize];
+        if known.as_deref() != Some(word) {
+            *known = Some(word.into());
+        }
+    }
+
     /// The model; empty if there is none.
     pub fn model(&self) -> &str {
         self.model.as_deref().unwrap_or_default()
@@ -33,7 +105,7 @@ impl Names {
 
     /// The service tier; empty if there is none.
     pub fn tier(&self) -> &str {
-        self.tier.as_deref().unwrap_or_default()
+        self.price.as_deref().and_then(|[tier, ..]| tier.as_deref()).unwrap_or_default()
     }
 }
 
@@ -97,16 +169,29 @@ pub(crate) fn shared(text: &str) -> Option<Arc<str>> {
     (!text.is_empty()).then(|| text.into())
 }
 
-impl Tier {
-    /// A service tier, limited to letters, digits, `-`, `_` and `.`, so that no free text enters the ledger.
-    pub(crate) fn of(word: &[u8]) -> Option<Self> {
-        Self::str_of(word).map(|tier| Self::cut(tier.as_bytes()))
-    }
+/// A member of a usage object that is not read.
+pub type MemberName = BoundedText<UNKNOWN_NAME_BYTES>;
 
-    /// Returns the same as [`of`](Self::of), borrowed.
-    pub(crate) fn str_of(word: &[u8]) -> Option<&str> {
+impl MemberName {
+    /// Returns the name; `_other` for free text, and for a longer name.
+    pub(crate) fn of(name: &[u8]) -> Self {
+        Self::cut(Self::word_str(name).unwrap_or("_other").as_bytes())
+    }
+}
+
+impl Tier {
+    /// A service tier.
+    pub(crate) fn of(word: &[u8]) -> Option<Self> {
+        Self::word_str(word).map(|tier| Self::cut(tier.as_bytes()))
+    }
+}
+
+impl<const MAX: usize> BoundedText<MAX> {
+    /// All of `word`, if it fits and consists of letters, digits, `-`, `_` and `.`, so that no free text enters a
+    /// ledger or a label.
+    pub(crate) fn word_str(word: &[u8]) -> Option<&str> {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-        Self::whole_str(word).filter(|tier| !tier.is_empty() && word.iter().all(is_word))
+        Self::whole_str(word).filter(|text| !text.is_empty() && word.iter().all(is_word))
     }
 }
 

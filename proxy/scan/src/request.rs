@@ -3,6 +3,7 @@
 
 mod casing;
 mod links;
+mod other_models;
 mod requested_counts;
 mod sampling;
 mod selected_members;
@@ -12,17 +13,19 @@ mod transfer;
 use std::sync::{Arc, LazyLock};
 
 use crate::dialect::Dialect;
-use crate::dialect::transcription;
+use crate::dialect::may_count_tokens;
 use crate::encoding::Transcoder;
 use crate::field::{Field, Fields};
 use crate::flag;
 use crate::frame::count;
 use crate::json::{End, Json, Value};
+use crate::limits::CARRY_BYTES;
 use crate::name::{self, Name, Tier};
 
 pub use casing::Casing;
 use casing::Readings;
 pub use links::Links;
+pub use other_models::OtherModels;
 pub use requested_counts::RequestedCounts;
 pub(crate) use requested_counts::{ALL_COUNTS, ALL_LISTS, CountMember, TOP_COUNTS};
 pub(crate) use sampling::SamplingParam;
@@ -38,6 +41,9 @@ pub use transfer::{KvTransfer, OutputLimits};
 pub struct Request {
     /// The model's name, cut to the length of a [`Name`]; `None` if it is absent, or if its last value is not a name.
     pub model: Option<Arc<str>>,
+    /// Further names of the model: by another reading of the body, those of other members (`models`, `fallbacks`, …), and the parts of a
+    /// name that is a list. Boxed, since few requests have one.
+    pub other_models: Option<Box<OtherModels>>,
     /// True if the model's last value is neither a string nor `null`: some servers convert it to a name,
     /// others use their default.
     pub is_model_invalid: bool,
@@ -67,6 +73,8 @@ pub struct Request {
     pub beam_search: bool,
     /// True if the answer is generated in the background (Responses, Gemini's interactions).
     pub background: bool,
+    /// True if the request asks for an answer that is fetched later, by another name than `background` (xAI's `deferred`).
+    pub detached: bool,
     /// True if the request removes a token count from llama.cpp's answer (`response_fields`).
     pub hides_counts: bool,
     /// True if the request to vLLM wants only the bytes of an embedding (`encoding_format`).
@@ -141,6 +149,8 @@ struct Facts {
     request: Request,
     max_completion_tokens: Option<u64>,
     tier: Tier,
+    /// The first of several models.
+    first_model: Option<Arc<str>>,
     /// The values of the configured members, in their order; empty where absent.
     selected_values: Box<[Name]>,
     /// Bit p: the member at index p is one of `metadata`.
@@ -157,13 +167,30 @@ const NATIVE_COUNTS: [&[u8]; 2] = [b"tokens_evaluated", b"tokens_predicted"];
 static FIELDS: LazyLock<Fields> = LazyLock::new(fields);
 
 fn fields() -> Fields {
-    let mut fields = Fields::of(&[FACTS, SAMPLING].concat());
+    let mut fields = Fields::of(&[FACTS, SAMPLING, FALLBACKS].concat());
     fields.add_cased(FACTS);
     fields
 }
 
 const FACTS: &[(&str, Field)] = &[
     ("model", Field::Model),
+    // Other members by which gateways and providers choose the model.
+    ("model[]", Field::OtherModel),
+    ("models", Field::OtherModel),
+    ("models[]", Field::OtherModel),
+    ("model_id", Field::OtherModel),
+    ("modelId", Field::OtherModel),
+    ("model_name", Field::OtherModel),
+    ("modelUri", Field::OtherModel),
+    ("engine", Field::OtherModel),
+    ("deployment", Field::OtherModel),
+    ("deployment_id", Field::OtherModel),
+    ("extra_body.model", Field::OtherModel),
+    ("extra_body.models[]", Field::OtherModel),
+    ("fallbacks", Field::OtherModel),
+    ("fallbacks[]", Field::OtherModel),
+    ("fallbacks[].model", Field::OtherModel),
+    ("fallback_models[]", Field::OtherModel),
     ("stream", Field::Stream),
     ("n", Field::Answers(CountMember::Top)),
     ("n_cmpl", Field::Answers(CountMember::Completions)),
@@ -175,6 +202,10 @@ const FACTS: &[(&str, Field)] = &[
     ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
     ("use_beam_search", Field::BeamSearch),
     ("background", Field::Background),
+    ("deferred", Field::Detached),
+    ("async", Field::Detached),
+    ("is_async", Field::Detached),
+    ("asynchronous", Field::Detached),
     ("kv_transfer_params", Field::KvTransfer),
     ("kv_transfer_params.do_remote_decode", Field::RemoteDecode),
     ("kv_transfer_params.do_remote_prefill", Field::RemotePrefill),
@@ -205,6 +236,14 @@ const FACTS: &[(&str, Field)] = &[
     ("data_1", Field::Key(Key::DataPair)),
 ];
 
+/// LiteLLM's fallbacks by model.
+const FALLBACKS: &[(&str, Field)] = &[
+    ("fallbacks[].*", Field::OtherModel),
+    ("fallbacks[].*[]", Field::OtherModel),
+    ("context_window_fallbacks[].*[]", Field::OtherModel),
+    ("content_policy_fallbacks[].*[]", Field::OtherModel),
+];
+
 /// The sampling parameters of all dialects. OpenAI, Anthropic, llama.cpp, LMDeploy and Triton have them at the top
 /// level, Cohere too, as `k` and `p`; others in objects: TGI and Triton (`parameters`), SGLang and vLLM's tokens in,
 /// tokens out (`sampling_params`), Ollama (`options`), and Gemini (of interactions: `generation_config`). Then the
@@ -215,6 +254,8 @@ const SAMPLING: &[(&str, Field)] = &[
     ("previous_interaction_id", Field::PreviousResponse),
     ("conversation", Field::Conversation),
     ("conversation.id", Field::Conversation),
+    ("prompt.id", Field::PromptId),
+    ("prompt.version", Field::PromptVersion),
     ("max_completion_tokens", Field::SamplingParam(SamplingParam::MaxCompletionTokens)),
     ("max_tokens", Field::Limit(LimitName::Plain)),
     ("max_output_tokens", Field::Limit(LimitName::Output)),
@@ -316,7 +357,7 @@ impl RequestScanner {
         if encoding.is_utf8() {
             json.feed(fields, bytes, 0, &mut readings);
         } else {
-            encoding.feed(bytes, |utf8| json.feed(fields, utf8, 0, &mut readings));
+            encoding.feed(bytes, |utf8| _ = json.feed(fields, utf8, 0, &mut readings));
         }
     }
 
@@ -326,7 +367,7 @@ impl RequestScanner {
         let fields = selected.as_deref().map_or(&*FIELDS, |selected| &selected.fields);
         let mut readings = Readings { fields, casing: *casing, exact: facts, cased };
         if !encoding.is_utf8() {
-            encoding.end(|utf8| json.feed(fields, utf8, 0, &mut readings));
+            encoding.end(|utf8| _ = json.feed(fields, utf8, 0, &mut readings));
         }
         let end = match json.end(fields, &mut readings) {
             _ if encoding.is_broken() => End::Broken,
@@ -337,21 +378,12 @@ impl RequestScanner {
         request
     }
 
-    /// The model that a server in Go reads, if the server may be one and reads another name than others do;
-    /// else empty.
-    pub fn other_model(&self) -> Name {
-        let exact = &self.facts.request.model;
-        let cased = self.cased.as_ref().and_then(|facts| facts.request.model.as_ref());
-        let is_other = self.casing == Casing::Either && exact.is_some() && cased != exact.as_ref();
-        cased.filter(|_| is_other).map(|name| Name::cut(name.as_bytes())).unwrap_or_default()
-    }
-
     /// The requested service tier; empty if it is absent or too long.
     pub fn service_tier(&self) -> &Tier {
         &self.facts.tier
     }
 
-    /// The ids by which the request continues earlier ones, in the Responses API.
+    /// The ids of what the server keeps, in the Responses API.
     pub fn links(&self) -> Option<&Links> {
         self.facts.links.as_deref()
     }
@@ -417,6 +449,10 @@ impl Facts {
         }
     }
 
+    fn other_models(&mut self) -> &mut OtherModels {
+        self.request.other_models.get_or_insert_default()
+    }
+
     fn counts(&mut self) -> &mut RequestedCounts {
         self.request.counts.get_or_insert_default()
     }
@@ -446,12 +482,25 @@ impl Facts {
             // The last of two members counts, as in the servers' parsers, even if it is no name: then the
             // server uses its default, not a cheap model that was named first.
             (Field::Model, value) => {
-                self.request.model = match value {
-                    Value::Word(word) => name::shared(Name::cut_str(word)),
+                let model = match value {
+                    Value::Word(word) => {
+                        if other_models::is_list(word) {
+                            self.other_models().add_parts(word);
+                        }
+                        if word.len() >= CARRY_BYTES {
+                            self.other_models().mark_incomplete();
+                        }
+                        name::shared(Name::cut_str(word))
+                    }
                     _ => None,
                 };
+                let earlier = std::mem::replace(&mut self.request.model, model);
+                if self.first_model.is_none() {
+                    self.first_model = earlier;
+                }
                 self.request.is_model_invalid = !matches!(value, Value::Word(_) | Value::Null);
             }
+            (Field::OtherModel, Value::Word(word)) => self.other_models().add(word),
             (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::of(word).unwrap_or_default(),
             (Field::ServiceTier, _) => self.tier = Tier::default(),
             (Field::Selected(place), value) => {
@@ -501,9 +550,10 @@ impl Facts {
                 }
             }
             (Field::AnswerFormat, value) => {
-                self.request.plain_transcript =
-                    matches!(value, Value::Word(word) if !transcription::may_count_tokens(word));
+                self.request.plain_transcript = matches!(value, Value::Word(word) if !may_count_tokens(word));
             }
+            // Any of several names counts.
+            (Field::Detached, value) => self.request.detached |= lax(value) == Some(true),
             (Field::Background, value) => self.request.background = lax(value) == Some(true),
             (Field::SamplingParam(SamplingParam::MaxCompletionTokens), value) => {
                 self.max_completion_tokens = sampling::number(value).and_then(count);
@@ -515,6 +565,8 @@ impl Facts {
             }
             (Field::PreviousResponse, value) => self.link(value, |links| &mut links.previous_response),
             (Field::Conversation, value) => self.link(value, |links| &mut links.conversation),
+            (Field::PromptId, value) => self.link(value, |links| &mut links.prompt),
+            (Field::PromptVersion, value) => self.link(value, |links| &mut links.prompt_version),
             (Field::KvTransfer, _) => self.request.kv_transfer = KvTransfer::default(),
             (Field::RemoteDecode, value) => self.request.kv_transfer.remote_decode = transfer::is_true(value),
             (Field::RemotePrefill, value) => {
@@ -527,8 +579,10 @@ impl Facts {
             (Field::SamplingParam(param), value) => self.request.sampling.take(param, value),
             (Field::Key(key), value) => {
                 self.request.shape.set(key, value != Value::Null);
-                if key == Key::Parameters {
-                    (self.request.details, self.request.best_of) = (false, false);
+                match (key, &mut self.links) {
+                    (Key::Parameters, _) => (self.request.details, self.request.best_of) = (false, false),
+                    (Key::Prompt, Some(links)) => (links.prompt, links.prompt_version) = Default::default(),
+                    _ => {}
                 }
                 self.counts().begin(key);
             }

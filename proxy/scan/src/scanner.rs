@@ -1,12 +1,15 @@
 //! The scanner of one response body: slices in, events out, in the order of the bytes. Any slicing of the
 //! body yields the same events. It reads each byte once and keeps none.
 
+use std::sync::Arc;
+
 use memchr::memchr;
 
 use crate::dialect::Dialect;
 use crate::envelope::Envelope;
 use crate::event::{Event, Scope, Sink, Usage};
-use crate::extent::Extent;
+use crate::event_stream::{self, EventStream, WRAPPER};
+use crate::extent::{Extent, UsageValue};
 use crate::field::Fields;
 use crate::frame::{BodyFacts, Reader};
 use crate::json::End;
@@ -27,6 +30,8 @@ pub enum Framing {
     Json,
     /// One JSON value per message, of which [`Scanner::end_message`] is the end: a WebSocket.
     Messages,
+    /// One JSON value per message of `application/vnd.amazon.eventstream`.
+    EventStream,
 }
 
 impl Framing {
@@ -41,6 +46,8 @@ impl Framing {
             Some(Self::Ndjson)
         } else if is("application/json") || is("application/problem+json") {
             Some(Self::Json)
+        } else if is("application/vnd.amazon.eventstream") {
+            Some(Self::EventStream)
         } else {
             None
         }
@@ -85,6 +92,8 @@ pub struct Scanner {
     /// The answer's text, if it is kept.
     text_buffer: Option<Box<TextBuffer>>,
     shape: Shape,
+    /// The dialect that was followed, if the answer was in the shape of another.
+    followed: Option<Dialect>,
     /// The body is not edited, so frames need not be walked to locate their usage.
     may_match: bool,
     /// The position of the current slice in the body.
@@ -100,6 +109,19 @@ enum Lines {
     Ndjson,
     Json,
     Messages,
+    EventStream(Box<EventStream>),
+}
+
+impl Lines {
+    fn of(framing: Framing) -> Self {
+        match framing {
+            Framing::Sse => Self::Sse(Sse::new()),
+            Framing::Ndjson => Self::Ndjson,
+            Framing::Json => Self::Json,
+            Framing::Messages => Self::Messages,
+            Framing::EventStream => Self::EventStream(Box::new(EventStream::new())),
+        }
+    }
 }
 
 /// The payload of the current frame, as far as it is known.
@@ -114,18 +136,13 @@ enum Payload {
     Json,
 }
 
-const DONE: &[u8] = b"[DONE]";
+pub(crate) const DONE: &[u8] = b"[DONE]";
 
 impl Scanner {
     /// A scanner for one body.
     pub fn new(dialect: Dialect, framing: Framing) -> Self {
         Self {
-            lines: match framing {
-                Framing::Sse => Lines::Sse(Sse::new()),
-                Framing::Ndjson => Lines::Ndjson,
-                Framing::Json => Lines::Json,
-                Framing::Messages => Lines::Messages,
-            },
+            lines: Lines::of(framing),
             dialect,
             fields: dialect.fields(),
             payload: Payload::Fresh,
@@ -134,6 +151,7 @@ impl Scanner {
             envelope: (framing == Framing::Messages).then(Box::default),
             text_buffer: None,
             shape: Shape::new(),
+            followed: None,
             may_match: true,
             position: 0,
             begun: 0,
@@ -141,7 +159,29 @@ impl Scanner {
         }
     }
 
-    /// Reports the position of each frame's usage member and timings. Disables shape matching, so every
+    /// Sets the framing that the body's first bytes show. Must be called before the first of them; white space may
+    /// precede it.
+    pub fn reframe(&mut self, framing: Framing) {
+        self.lines = Lines::of(framing);
+    }
+
+    /// The framing of the body, as far as it was read: a JSON value that another one follows is a line.
+    pub fn framing(&self) -> Framing {
+        match self.lines {
+            Lines::Sse(_) => Framing::Sse,
+            Lines::Ndjson => Framing::Ndjson,
+            Lines::Json => Framing::Json,
+            Lines::Messages => Framing::Messages,
+            Lines::EventStream(_) => Framing::EventStream,
+        }
+    }
+
+    /// Reads frames in the shape of another dialect as such, where the frames have nothing of the body's own.
+    pub fn follow_answer(&mut self) {
+        self.body.follows = true;
+    }
+
+    /// Reports the position of each frame's usage member, also of counts, and timings. Disables shape matching, so every
     /// frame's JSON is walked.
     pub fn locate_usage(&mut self) {
         self.may_match = false;
@@ -167,7 +207,9 @@ impl Scanner {
         match self.lines {
             Lines::Sse(_) => self.feed_sse(bytes, sink),
             Lines::Ndjson => self.feed_ndjson(bytes, sink),
-            Lines::Json | Lines::Messages => self.payload(bytes, (0, bytes.len()), sink),
+            Lines::Json => self.feed_json(bytes, sink),
+            Lines::Messages => _ = self.payload(bytes, (0, bytes.len()), sink),
+            Lines::EventStream(_) => self.feed_event_stream(bytes, sink),
         }
         if self.payload == Payload::Fresh {
             self.leave_frame();
@@ -204,9 +246,13 @@ impl Scanner {
         let whole = match &mut self.lines {
             // The client never receives an unfinished block.
             Lines::Sse(sse) => match sse.end() {
-                Some(Step::Block { data, error }) => Some((false, data, error)),
+                Some(Step::Block { data, error, done }) => {
+                    self.mark_done(done);
+                    Some((false, data, error))
+                }
                 _ => None,
             },
+            Lines::EventStream(stream) => stream.is_open().then_some((false, true, false)),
             Lines::Ndjson | Lines::Json | Lines::Messages => {
                 (self.payload != Payload::Fresh).then_some((true, true, false))
             }
@@ -232,17 +278,33 @@ impl Scanner {
         std::mem::take(&mut self.body.names)
     }
 
-    /// The dialect that an answer scanned as [`Dialect::Unknown`] names in `object`.
-    pub fn response_dialect(&self) -> Option<Dialect> {
-        self.facts().response_dialect
+    /// Takes the id of work whose result is fetched later, at the end of the body.
+    pub fn take_job(&mut self) -> Option<Arc<str>> {
+        self.body.uncommon.as_mut()?.job.take()
     }
 
-    /// The start of an unfinished SSE block in the body.
+    /// The dialect of the answer, if it is another than the scanner's first: by which its frames are read now, or which
+    /// an unstreamed answer shows.
+    pub fn response_dialect(&self) -> Option<Dialect> {
+        match self.lines {
+            Lines::Json => self.facts().response_dialect,
+            _ => self.followed,
+        }
+    }
+
+    /// The start of an unfinished frame of a stream in the body.
     pub fn unfinished_from(&self) -> Option<u64> {
         match &self.lines {
             Lines::Sse(sse) => sse.is_open().then_some(self.begun),
-            Lines::Ndjson | Lines::Json | Lines::Messages => None,
+            Lines::Ndjson => (self.payload != Payload::Fresh).then_some(self.begun),
+            Lines::Json | Lines::Messages | Lines::EventStream(_) => None,
         }
+    }
+
+    /// The position in the body from which the unfinished frame of an event stream may have a usage member.
+    pub fn usage_from(&self) -> Option<u64> {
+        let scratch = self.scratch.as_ref().filter(|_| self.payload == Payload::Json)?;
+        matches!(self.lines, Lines::Sse(_)).then(|| scratch.json.usage_from(self.fields))?
     }
 
     /// The bytes by kind of processing.
@@ -290,7 +352,7 @@ impl Scanner {
             if sse.at_block_start(bytes, &mut at) {
                 self.begun = self.position + at as u64;
                 if self.may_match
-                    && let Some(found) = self.shape.read(&bytes[at..])
+                    && let Some(found) = self.shape.read(&bytes[at..], self.begun)
                 {
                     at += found.len;
                     sse.skipped_block(bytes[at - 1]);
@@ -300,21 +362,24 @@ impl Scanner {
                         let scope = Scope::Running(found.delta.choice);
                         sink.event(Event::Usage(Usage { scope, counts }));
                     }
-                    sink.frame(self.extent(self.position + at as u64, true));
+                    let mut extent = self.extent(self.position + at as u64, true);
+                    extent.usage = found.placeholder;
+                    sink.frame(extent);
                     continue;
                 }
                 block = Some(at);
             }
             match sse.step(bytes, &mut at) {
                 None => return,
-                Some(Step::Payload(from, to)) => self.payload(bytes, (from, to), sink),
+                Some(Step::Payload(from, to)) => _ = self.payload(bytes, (from, to), sink),
                 Some(Step::NextLine) => self.next_line(sink),
                 Some(Step::Comment) => {
                     // A block with a comment is more than its payload.
                     block = None;
                     sink.event(Event::Ping);
                 }
-                Some(Step::Block { data, error }) => {
+                Some(Step::Block { data, error, done }) => {
+                    self.mark_done(done);
                     if let Some(from) = block.take()
                         && self.may_match
                         && self.payload == Payload::Json
@@ -323,7 +388,9 @@ impl Scanner {
                         && !error
                         && let Some(delta) = scratch.frame.single_delta()
                     {
-                        self.shape.store(bytes, (from, at), &scratch.frame.variable_spans, delta);
+                        let usage = scratch.frame.usage_member(scratch.json.usage_member());
+                        let variable = &scratch.frame.variable_spans;
+                        self.shape.store(bytes, (from, at), variable, delta, (self.begun, usage));
                     }
                     self.end_frame(self.position + at as u64, (true, data, error), sink);
                 }
@@ -345,14 +412,56 @@ impl Scanner {
         self.payload(bytes, (at, bytes.len()), sink);
     }
 
-    /// Reads the payload bytes at `from..to` of `bytes`.
-    fn payload(&mut self, bytes: &[u8], (mut from, to): (usize, usize), sink: &mut impl Sink) {
+    fn feed_event_stream(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        let mut at = 0;
+        loop {
+            let Lines::EventStream(stream) = &mut self.lines else { return };
+            match stream.step(bytes, &mut at) {
+                None => return,
+                Some(event_stream::Step::Payload(from, to)) => _ = self.payload(bytes, (from, to), sink),
+                Some(event_stream::Step::Held(len)) => _ = self.payload(WRAPPER, (0, len), sink),
+                Some(event_stream::Step::Decoded(len)) => {
+                    let decoded = stream.decoded;
+                    self.payload(&decoded, (0, len), sink);
+                }
+                Some(event_stream::Step::End { error }) => {
+                    let end = self.position + at as u64;
+                    self.end_frame(end, (true, true, error), sink);
+                    self.begun = end;
+                }
+            }
+        }
+    }
+
+    /// Reads a whole body. If an object follows the first value, the values are lines, whatever the head says.
+    fn feed_json(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        let Some(next) = self.payload(bytes, (0, bytes.len()), sink).filter(|&at| bytes[at] == b'{') else {
+            return;
+        };
+        self.lines = Lines::Ndjson;
+        let dialect = self.dialect;
+        let Scratch { json, frame } = self.scratch();
+        json.forget_rest();
+        frame.begin(dialect, false);
+        self.position += next as u64;
+        self.end_frame(self.position, (true, true, false), sink);
+        self.begun = self.position;
+        self.feed_ndjson(&bytes[next..], sink);
+    }
+
+    /// Reads the payload bytes at `from..to` of `bytes`. Returns the position of the byte that follows a whole value.
+    fn payload(
+        &mut self,
+        bytes: &[u8],
+        (mut from, to): (usize, usize),
+        sink: &mut impl Sink,
+    ) -> Option<usize> {
         if self.payload == Payload::Fresh {
             // Empty lines between NDJSON values and before a JSON body are skipped.
             if !matches!(self.lines, Lines::Sse(_)) {
                 from += bytes[from..to].iter().take_while(|b| b.is_ascii_whitespace()).count();
             }
-            let Some(&first) = bytes[from..to].first() else { return };
+            let &first = bytes[from..to].first()?;
             let may_end = first == b'[' && matches!(self.lines, Lines::Sse(_));
             self.payload = if may_end { Payload::MaybeDone(0) } else { Payload::Json };
         }
@@ -369,8 +478,9 @@ impl Scanner {
                 self.payload = Payload::MaybeDone(seen + same);
             }
         }
-        if self.payload == Payload::Json {
-            self.walk(bytes, (from, to), sink);
+        match self.payload {
+            Payload::Json => self.walk(bytes, (from, to), sink),
+            Payload::Fresh | Payload::MaybeDone(_) | Payload::Done => None,
         }
     }
 
@@ -386,13 +496,21 @@ impl Scanner {
         self.walk(b"\n", (0, 1), sink);
     }
 
-    fn walk(&mut self, bytes: &[u8], (from, to): (usize, usize), sink: &mut impl Sink) {
+    fn walk(&mut self, bytes: &[u8], (from, to): (usize, usize), sink: &mut impl Sink) -> Option<usize> {
         let (fields, position) = (self.fields, self.position);
         let Scratch { json, frame } = self.scratch();
         json.origin = position;
-        json.feed(fields, &bytes[from..to], from, &mut Reader { frame, sink });
+        let next = json.feed(fields, &bytes[from..to], from, &mut Reader { frame, sink });
         let walked = json.take_scanned();
         self.work.walked += walked;
+        next
+    }
+
+    /// Makes a frame without payload the end mark, if its block is.
+    fn mark_done(&mut self, done: bool) {
+        if done {
+            self.payload = Payload::Done;
+        }
     }
 
     /// Ends the current frame; returns false if its payload was unreadable.
@@ -432,6 +550,8 @@ impl Scanner {
     fn end_json(&mut self, mut extent: Extent, error: bool, rest: &[u8], sink: &mut impl Sink) -> bool {
         self.walk(rest, (0, rest.len()), sink);
         let (fields, may_match) = (self.fields, self.may_match);
+        // An unstreamed body is not edited.
+        let is_body = matches!(self.lines, Lines::Json);
         let Scratch { json, frame } = self.scratch();
         if error {
             frame.mark_error();
@@ -439,10 +559,20 @@ impl Scanner {
         let end = json.end(fields, &mut Reader { frame, sink });
         match end {
             End::Whole => {
-                if !may_match {
-                    (extent.usage, extent.timings) = (json.usage_member(), json.timings());
+                if !is_body {
+                    extent.usage = frame.usage_member(json.usage_member());
+                }
+                if may_match {
+                    extent.usage = extent.usage.filter(|member| member.value != UsageValue::Counts);
+                } else {
+                    extent.timings = json.timings();
                 }
                 frame.end(extent, sink);
+                if let Some(dialect) = frame.take_next_dialect() {
+                    frame.begin(dialect, false);
+                    (self.dialect, self.fields, self.followed) = (dialect, dialect.fields(), Some(dialect));
+                    self.shape = Shape::new();
+                }
                 return true;
             }
             End::Empty | End::Null if !error => {

@@ -5,7 +5,9 @@
 
 use memchr::memchr2;
 
-use crate::event::{Counts, Delta};
+use crate::counts::{Count, Counts};
+use crate::event::Delta;
+use crate::extent::{UsageMember, UsageValue};
 use crate::field::Field;
 use crate::frame::Kind;
 use crate::json::Value;
@@ -34,13 +36,32 @@ pub(crate) struct Shape {
     /// The fixed bytes; empty without a shape. Allocated with the first shape, so that an unstreamed body needs none.
     bytes: Vec<u8>,
     slots: [Slot; SHAPE_MAX_SPANS],
-    slots_len: usize,
+    slots_len: u8,
     kind: Kind,
     delta: Delta,
     has_usage: bool,
     /// The usage of the frame if `has_usage`, else of an earlier frame. Boxed, because few streams have a usage in each
     /// frame.
     usage: Option<Box<Counts>>,
+    /// The usage member, if it is `null` or has zeros only.
+    placeholder: Option<Placeholder>,
+}
+
+/// A usage member without counts in the stored frame.
+#[derive(Clone, Copy, Debug)]
+struct Placeholder {
+    from: Edge,
+    to: Edge,
+    value: UsageValue,
+}
+
+/// A position in the stored frame.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    /// The fixed bytes before it.
+    fixed: u16,
+    /// The variable values before it.
+    slots: u8,
 }
 
 /// A variable value of the stored frame.
@@ -58,10 +79,7 @@ enum Target {
     Text,
     /// A number, by its target.
     Choice,
-    Input,
-    Cached,
-    Output,
-    Reasoning,
+    Count(Count),
     /// A number without meaning.
     Nothing,
 }
@@ -70,10 +88,7 @@ impl Target {
     fn of(field: Field) -> Self {
         match field {
             Field::Index => Self::Choice,
-            Field::InputTokens => Self::Input,
-            Field::CachedTokens => Self::Cached,
-            Field::OutputTokens => Self::Output,
-            Field::ReasoningTokens => Self::Reasoning,
+            Field::Count(count) => Self::Count(count),
             field if field.is_measured() => Self::Text,
             _ => Self::Nothing,
         }
@@ -88,6 +103,8 @@ pub(crate) struct Match {
     pub(crate) kind: Kind,
     pub(crate) delta: Delta,
     pub(crate) usage: Option<Counts>,
+    /// The usage member without counts, by its position in the body.
+    pub(crate) placeholder: Option<UsageMember>,
 }
 
 impl VariableSpans {
@@ -128,16 +145,19 @@ impl Shape {
             delta: Delta::default(),
             has_usage: false,
             usage: None,
+            placeholder: None,
         }
     }
 
-    /// Stores the frame at `from..to` of `buffer`, which means `kind`, `delta` and `usage`.
+    /// Stores the frame at `from..to` of `buffer`, which means `kind`, `delta` and `usage`. The frame begins at `begun`
+    /// in the body, and its usage `member` is placed in the body, too.
     pub(crate) fn store(
         &mut self,
         buffer: &[u8],
         (from, to): (usize, usize),
         variable_spans: &VariableSpans,
         (kind, delta, usage): (Kind, Delta, Option<Counts>),
+        (begun, member): (u64, Option<UsageMember>),
     ) {
         // A frame that cannot be stored removes the earlier shape: the stream has moved on to other frames.
         self.bytes.clear();
@@ -165,28 +185,62 @@ impl Shape {
             at = span.to;
         }
         self.bytes.extend_from_slice(&buffer[at..to]);
-        self.slots_len = spans.len();
+        self.slots_len = u8::try_from(spans.len()).expect("SHAPE_MAX_SPANS is below 256");
         self.kind = kind;
         self.delta = delta;
         self.has_usage = usage.is_some();
+        let edge = |at: u64| {
+            let at = usize::try_from(at - begun).ok()?;
+            let before = spans.iter().take_while(|span| span.to - from <= at);
+            let (slots, variable) =
+                before.fold((0_u8, 0), |(n, sum), span| (n + 1, sum + span.to - span.from));
+            Some(Edge { fixed: u16::try_from(at - variable).ok()?, slots })
+        };
+        self.placeholder = member.filter(|member| member.value != UsageValue::Counts).and_then(|member| {
+            let UsageMember { from, to, value } = member;
+            Some(Placeholder { from: edge(from)?, to: edge(to)?, value })
+        });
         // The box stays for later shapes: a stream may alternate between frames with and without usage.
         if let Some(usage) = usage {
             **self.usage.get_or_insert_default() = usage;
         }
     }
 
-    /// Reads the frame at the start of `bytes`, if it is complete and has this shape.
+    /// Reads the frame at the start of `bytes`, if it is complete and has this shape; it begins at `begun` in the body.
     #[inline]
-    pub(crate) fn read(&self, bytes: &[u8]) -> Option<Match> {
+    pub(crate) fn read(&self, bytes: &[u8], begun: u64) -> Option<Match> {
         // A complete frame has at least the fixed bytes; a split one takes the ordinary path.
         if self.bytes.is_empty() || bytes.len() < self.bytes.len() {
             return None;
         }
+        match &self.placeholder {
+            None => self.matched(bytes, |_, _| ()),
+            Some(placeholder) => self.matched_around(bytes, placeholder, begun),
+        }
+    }
+
+    /// Reads a frame with a usage member without counts, and places that.
+    #[inline(never)]
+    fn matched_around(&self, bytes: &[u8], placeholder: &Placeholder, begun: u64) -> Option<Match> {
+        // The bytes of the variable values before each position.
+        let mut variable = [0; SHAPE_MAX_SPANS + 1];
+        let mut found = self.matched(bytes, |slot, bytes| variable[slot + 1] = bytes)?;
+        let at = |edge: Edge| begun + u64::from(edge.fixed) + variable[usize::from(edge.slots)] as u64;
+        let Placeholder { from, to, value } = *placeholder;
+        if found.usage.is_none_or(|counts| counts.are_zeros()) {
+            found.placeholder = Some(UsageMember { from: at(from), to: at(to), value });
+        }
+        Some(found)
+    }
+
+    /// Reads the frame; `variable` receives the number of each variable value and the bytes of all up to it.
+    #[inline(always)]
+    fn matched(&self, bytes: &[u8], mut variable: impl FnMut(usize, usize)) -> Option<Match> {
         // Counts that are fixed in the shape keep their values; the others are replaced below.
         let usage = self.usage.as_deref().copied().filter(|_| self.has_usage);
-        let mut found = Match { len: 0, kind: self.kind, delta: self.delta, usage };
+        let mut found = Match { len: 0, kind: self.kind, delta: self.delta, usage, placeholder: None };
         let (mut at, mut done) = (0, 0);
-        for &Slot { after, target } in &self.slots[..self.slots_len] {
+        for (slot, &Slot { after, target }) in self.slots[..usize::from(self.slots_len)].iter().enumerate() {
             let part = &self.bytes[done..usize::from(after)];
             done = usize::from(after);
             at = skip(bytes, at, part)?;
@@ -196,6 +250,7 @@ impl Shape {
                 Target::Text => text(bytes, at, &mut found.delta.chars)?,
                 _ => number(bytes, at, target, &mut found)?,
             };
+            variable(slot, at - done);
         }
         // The blank line that ends the frame is among the fixed bytes: a match is a complete frame.
         found.len = skip(bytes, at, &self.bytes[done..])?;
@@ -252,16 +307,10 @@ fn number(bytes: &[u8], from: usize, target: Target, found: &mut Match) -> Optio
         return None;
     }
     let value = bytes[from..from + digits].iter().fold(0_u64, |n, &d| n * 10 + u64::from(d - b'0'));
-    if let Target::Choice = target {
-        found.delta.choice = u32::try_from(value).ok()?;
-    } else if let Some(usage) = &mut found.usage {
-        match target {
-            Target::Input => usage.input = Some(value),
-            Target::Cached => usage.input_cached = Some(value),
-            Target::Output => usage.output = Some(value),
-            Target::Reasoning => usage.output_reasoning = Some(value),
-            Target::Text | Target::Choice | Target::Nothing => {}
-        }
+    match (target, &mut found.usage) {
+        (Target::Choice, _) => found.delta.choice = u32::try_from(value).ok()?,
+        (Target::Count(count), Some(usage)) => usage.set(count, value),
+        _ => {}
     }
     Some(from + digits)
 }

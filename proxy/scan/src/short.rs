@@ -10,6 +10,13 @@ pub(crate) struct Short<const N: usize> {
 }
 
 impl<const N: usize> Short<N> {
+    /// Returns the beginning of `word`.
+    pub(crate) fn of(word: &[u8]) -> Self {
+        let mut short = Self::default();
+        short.push(word);
+        short
+    }
+
     pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.cut = false;

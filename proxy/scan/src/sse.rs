@@ -4,7 +4,7 @@
 //! line; several are joined with LF. The end of the body discards an unfinished block for the client; the
 //! meter reads it, because the tail may hold the usage. A line that begins with `{` has an unknown field
 //! name; Gemini writes an error so, over several lines and without `data:`, and its block is marked as an
-//! error.
+//! error. Some servers write the line `[DONE]` without `data:`; a block without data that has it is the end mark.
 //!
 //! Lines are never buffered: payload bytes pass on as they arrive, and only a split field name or event name
 //! is kept.
@@ -12,6 +12,7 @@
 use memchr::memchr2;
 
 use crate::limits::EVENT_NAME_BYTES;
+use crate::scanner::DONE;
 use crate::short::Short;
 
 /// The state between two slices.
@@ -30,6 +31,8 @@ pub(crate) struct Sse {
     open: bool,
     /// A line of the block is JSON without a field name.
     bare: bool,
+    /// A line of the block is the end mark without a field name.
+    done: bool,
 }
 
 /// The position in a line.
@@ -61,7 +64,7 @@ pub(crate) enum Step {
     /// The end of a comment line.
     Comment,
     /// The end of a block.
-    Block { data: bool, error: bool },
+    Block { data: bool, error: bool, done: bool },
 }
 
 const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
@@ -77,6 +80,7 @@ impl Sse {
             data_lines: 0,
             open: false,
             bare: false,
+            done: false,
         }
     }
 
@@ -157,6 +161,7 @@ impl Sse {
                     } else {
                         // No colon: the whole line is the name, with an empty value.
                         self.line = Line::Value(field);
+                        self.done |= self.name.is(DONE);
                     }
                     if field == Field::Event {
                         self.event.clear();
@@ -198,18 +203,20 @@ impl Sse {
 
     /// Ends the body. Returns its unfinished block, if that has data.
     pub(crate) fn end(&mut self) -> Option<Step> {
+        self.done |= self.line == Line::Name && self.name.is(DONE);
         self.end_block()
     }
 
     fn end_block(&mut self) -> Option<Step> {
         let bare = std::mem::take(&mut self.bare);
         let (data, error) = (self.data_lines > 0, bare || self.event.is(b"error"));
+        let done = std::mem::take(&mut self.done) && !data && !error;
         self.data_lines = 0;
         self.event.clear();
         self.line = Line::Start;
         // A block without data dispatches nothing, but Dynamo reports errors in one.
-        let dispatches = std::mem::take(&mut self.open) && (data || error);
-        dispatches.then_some(Step::Block { data, error })
+        let dispatches = std::mem::take(&mut self.open) && (data || error || done);
+        dispatches.then_some(Step::Block { data, error, done })
     }
 
     fn field(&self) -> Field {

@@ -54,14 +54,9 @@ impl Line {
     }
 }
 
-/// The payload bytes of `bytes`, line by line.
-pub(crate) fn payloads(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    lines(bytes).filter_map(|line| line.payload(bytes))
-}
-
 /// Returns the start of the event that `bytes` end with. Empty lines and blocks without data may precede it:
 /// they dispatch nothing, and the scanner counts them to the next event. `None` unless the last line is
-/// empty.
+/// empty, or `bytes` are a JSON object on one line, which is an event of NDJSON.
 pub(crate) fn last_event(bytes: &[u8]) -> Option<usize> {
     let (mut from, mut ended) = (0, false);
     for line in lines(bytes) {
@@ -70,45 +65,25 @@ pub(crate) fn last_event(bytes: &[u8]) -> Option<usize> {
             from = line.to;
         }
     }
-    ended.then_some(from)
+    (ended || from == 0 && bytes.starts_with(b"{") && bytes.ends_with(b"\n")).then_some(from)
 }
 
-/// Returns the range to remove so that the object around the member at `from..to` stays valid: the member
-/// and one comma. `None` if there is no such member.
-pub(crate) fn removable_range(bytes: &[u8], from: usize, to: usize) -> Option<Range<usize>> {
-    let last = to.checked_sub(1)?;
-    let is_payload = |at: usize| payloads(bytes).any(|part| part.contains(&at));
-    if from >= last || !is_payload(from) || !is_payload(last) || (bytes[from], bytes[last]) != (b'"', b'}') {
-        return None;
-    }
-    let before = last_token(bytes, from)?;
-    if bytes[before] == b',' {
-        return Some(before..to);
-    }
-    let after = next_token(bytes, to)?;
-    match (bytes[before], bytes[after]) {
-        (b'{', b',') => Some(from..next_token(bytes, after + 1)?),
-        (b'{', b'}') => Some(from..to),
-        _ => None,
+/// Returns true if `bytes` are the range of an object's member, possibly with line ends in it.
+pub(crate) fn is_member(bytes: &[u8]) -> bool {
+    let ends_value = || bytes.ends_with(b"}") || bytes.ends_with(b"null");
+    match bytes {
+        // After another member.
+        [b',', ..] => ends_value(),
+        // The first one: alone, or up to the next key.
+        [b'"', ..] => ends_value() || bytes.contains(&b','),
+        _ => false,
     }
 }
 
-/// The last payload byte before `at` that is not white space.
-fn last_token(bytes: &[u8], at: usize) -> Option<usize> {
-    let before = payloads(bytes).take_while(|part| part.start < at);
-    let last = |part: Range<usize>| {
-        let text = &bytes[part.start..part.end.min(at)];
-        text.iter().rposition(|byte| !byte.is_ascii_whitespace()).map(|n| part.start + n)
-    };
-    before.filter_map(last).last()
-}
-
-/// The first payload byte from `at` on that is not white space.
-fn next_token(bytes: &[u8], at: usize) -> Option<usize> {
-    let first = |part: Range<usize>| {
-        let from = part.start.max(at);
-        let text = bytes.get(from..part.end)?;
-        text.iter().position(|byte| !byte.is_ascii_whitespace()).map(|n| from + n)
-    };
-    payloads(bytes).find_map(first)
+/// The payload bytes of `bytes`, which begin inside a payload and may go on over several lines.
+pub(crate) fn payloads(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    lines(bytes).enumerate().filter_map(|(number, line)| match number {
+        0 => Some(line.from..line.text_to),
+        _ => line.payload(bytes),
+    })
 }

@@ -3,22 +3,21 @@
 
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// The position of the frame.
-    pub frame: (u64, u64),
-    /// The part of the frame.
-    pub part: Part,
+pub enum Cut {
+    /// The event of the frame at this range is removed.
+    Event(u64, u64),
+    /// The member at this range is removed, as in [`scan::UsageMember`].
+    Member(u64, u64),
+    /// The word `true` at this range becomes `false`.
+    Flag(u64, u64),
 }
 
-/// The part of a frame that is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The whole event is removed.
-    Event,
-    /// This member is removed, from its key's quote to its value's brace.
-    Member(u64, u64),
-    /// The word `true` at this position becomes `false`.
-    Flag(u64, u64),
+impl Cut {
+    /// Its start.
+    pub(crate) fn from(self) -> u64 {
+        let (Self::Event(from, _) | Self::Member(from, _) | Self::Flag(from, _)) = self;
+        from
+    }
 }
 
 /// The cuts, in the order of the bytes, and the position from which bytes are held.
@@ -39,7 +38,7 @@ impl Cuts {
         self.cuts.push(cut);
     }
 
-    /// Holds the bytes from this position on: the frame they belong to may have to be removed.
+    /// Holds the bytes from this position on: the frame they belong to may have to be removed, or a member of it.
     pub fn hold(&mut self, from: Option<u64>) {
         self.hold = from;
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::block;
-use crate::cut::{Cut, Cuts, Part};
+use crate::cut::{Cut, Cuts};
 
 /// The limit of held bytes. The longest recorded usage events have less than 1 KiB; a longer event has an
 /// answer's content, whose usage member (`continuous`) then stays.
@@ -94,7 +94,31 @@ impl Editor {
         self.missed
     }
 
+    /// Removes the one member that is to be removed from most marked slices; `None` for any other slice.
+    fn without_member(&mut self, slice: &Bytes, cuts: &mut Cuts) -> Option<Bytes> {
+        let ([Cut::Member(from, to)], None, true, false) =
+            (&cuts.cuts[..], cuts.hold, self.held.is_empty(), self.after_cr)
+        else {
+            return None;
+        };
+        let at = |offset: u64| usize::try_from(offset.checked_sub(self.position)?).ok();
+        let (from, to) = (at(*from)?, at(*to)?);
+        let member = slice.get(from..to)?;
+        if !block::is_member(member) || memchr::memchr2(b'\n', b'\r', member).is_some() {
+            return None;
+        }
+        let mut out = Vec::with_capacity(slice.len() - member.len());
+        out.extend_from_slice(&slice[..from]);
+        out.extend_from_slice(&slice[to..]);
+        cuts.cuts.clear();
+        self.position += slice.len() as u64;
+        Some(Bytes::from(out))
+    }
+
     fn edit_marked(&mut self, slice: Bytes, cuts: &mut Cuts) -> Bytes {
+        if let Some(edited) = self.without_member(&slice, cuts) {
+            return edited;
+        }
         let hold = cuts.hold.take();
         let bytes = if self.held.is_empty() {
             slice
@@ -152,16 +176,18 @@ impl Draft<'_> {
     /// Makes one cut; `position` is that of the bytes in the body. `None` if it cannot be made.
     fn make(&mut self, cut: Cut, position: u64) -> Option<()> {
         let at = |offset: u64| usize::try_from(offset.checked_sub(position)?).ok();
-        let (mut from, to) = (at(cut.frame.0)?, at(cut.frame.1)?);
-        if cut.frame.0 == 0 && self.bytes.starts_with(BYTE_ORDER_MARK) {
-            from = BYTE_ORDER_MARK.len();
-        }
-        from += block::last_event(self.bytes.get(from..to)?)?;
-        let event = &self.bytes[from..to];
-        let inside = |offset: u64| at(offset)?.checked_sub(from);
-        match cut.part {
-            Part::Event if from < self.from => return None,
-            Part::Event => {
+        let (Cut::Event(from, to) | Cut::Member(from, to) | Cut::Flag(from, to)) = cut;
+        let (mut from, to) = (at(from)?, at(to)?);
+        match cut {
+            Cut::Event(start, _) => {
+                if start == 0 && self.bytes.starts_with(BYTE_ORDER_MARK) {
+                    from = BYTE_ORDER_MARK.len();
+                }
+                from += block::last_event(self.bytes.get(from..to)?)?;
+                if from < self.from {
+                    return None;
+                }
+                let event = &self.bytes[from..to];
                 block::lines(event)
                     .filter(|line| !line.is_comment(event))
                     .for_each(|line| self.remove(from + line.from, from + line.to));
@@ -169,25 +195,20 @@ impl Draft<'_> {
                     self.remove(to, to + 1);
                 }
             }
-            Part::Member(first, last) => {
-                let member = block::removable_range(event, inside(first)?, inside(last)?)?;
-                if from + member.start < self.from {
+            _ if from < self.from => return None,
+            Cut::Member(..) => {
+                let member = self.bytes.get(from..to)?;
+                if !block::is_member(member) {
                     return None;
                 }
                 // Only payload is removed: line ends, field names and comments between stay.
-                for part in block::payloads(event) {
-                    let (start, end) = (part.start.max(member.start), part.end.min(member.end));
-                    if start < end {
-                        self.remove(from + start, from + end);
-                    }
-                }
+                block::payloads(member).for_each(|part| self.remove(from + part.start, from + part.end));
             }
-            Part::Flag(first, last) => {
-                let (first, last) = (inside(first)?, inside(last)?);
-                if from + first < self.from || event.get(first..last)? != b"true" {
+            Cut::Flag(..) => {
+                if self.bytes.get(from..to)? != b"true" {
                     return None;
                 }
-                self.remove(from + first, from + last);
+                self.remove(from, to);
                 self.out.extend_from_slice(b"false");
             }
         }

@@ -41,7 +41,7 @@ mod python;
 mod splice;
 mod usage_filter;
 
-pub use cut::{Cut, Cuts, Part};
+pub use cut::{Cut, Cuts};
 pub use editor::{Editor, HOLD_MAX_BYTES, HOLD_TIME};
 pub use inject_usage::{AddedOptions, Injection, NotInjected, UsageOptions, inject_usage};
 pub use policy::Policy;

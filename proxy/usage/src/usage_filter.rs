@@ -4,9 +4,9 @@
 //! A server that sends usage without a request sends it to every client. Once a stream proves that, nothing
 //! more is cut from it.
 
-use scan::{Counts, Event, Extent, Scanner, Scope, Sink, Usage};
+use scan::{Count, Counts, Event, Extent, Scanner, Scope, Sink, Timings, Usage, UsageValue};
 
-use crate::cut::{Cut, Cuts, Part};
+use crate::cut::{Cut, Cuts};
 use crate::inject_usage::AddedOptions;
 
 /// Filters one response.
@@ -26,6 +26,8 @@ pub struct UsageFilter {
     content_without_usage: bool,
     /// A frame before an answer's last one had usage.
     running_usage: bool,
+    /// A usage member without counts is due to the added option.
+    cuts_placeholders: bool,
     /// The facts of the current frame.
     frame: Facts,
     cuts: Cuts,
@@ -58,6 +60,7 @@ impl UsageFilter {
             min_finished: 1,
             content_without_usage: false,
             running_usage: false,
+            cuts_placeholders: false,
             frame: Facts::default(),
             cuts: Cuts::new(),
         }
@@ -68,6 +71,14 @@ impl UsageFilter {
     #[must_use]
     pub fn expecting(mut self, answers: u32) -> Self {
         self.min_finished = answers.max(1);
+        self
+    }
+
+    /// Removes usage members without counts, too, if usage at the end was added: for servers that send one in each
+    /// other frame of such a stream, and none otherwise.
+    #[must_use]
+    pub fn without_placeholders(mut self) -> Self {
+        self.cuts_placeholders = self.added.include;
         self
     }
 
@@ -93,9 +104,14 @@ impl UsageFilter {
     #[inline]
     pub fn cuts(&mut self, scanner: &Scanner) -> &mut Cuts {
         // An unfinished frame is held if it may have to be cut. With running counts, that is any frame. Without them it
-        // is only a frame after the last answer, for which no token waits (law 2).
+        // is only a frame after the last answer, for which no token waits (law 2), or the part with a usage member.
         let armed = self.added.is_running() || self.added.include && self.finished >= self.min_finished;
-        self.cuts.hold = if armed && !self.sends_unrequested { scanner.unfinished_from() } else { None };
+        self.cuts.hold = match (armed, self.cuts_placeholders) {
+            _ if self.sends_unrequested => None,
+            (true, _) => scanner.unfinished_from(),
+            (false, true) => scanner.usage_from(),
+            (false, false) => None,
+        };
         &mut self.cuts
     }
 
@@ -137,7 +153,7 @@ impl UsageFilter {
     #[inline]
     fn end_frame(&mut self, extent: Extent) {
         // Most frames are irrelevant.
-        if extent.is_usage || self.added.is_running() || self.frame.counted {
+        if extent.is_usage || self.added.is_running() || self.frame.counted || extent.usage.is_some() {
             self.end_relevant_frame(extent);
         }
         self.frame = Facts::default();
@@ -146,54 +162,60 @@ impl UsageFilter {
     fn end_relevant_frame(&mut self, extent: Extent) {
         let Facts { content, finish, counted, times, ends } = self.frame;
         let nothing_added = self.added == AddedOptions::default();
+        let value = extent.usage.map(|usage| usage.value);
         // llama.cpp's running count is in `timings`, which is not a usage member: a client may request only
         // those.
-        let is_member = extent.usage.is_some() || !times && !self.added.timings;
+        let is_member = value == Some(UsageValue::Counts) || !times && !self.added.timings;
+        let mut usage = None;
         // This case is the first: the usage that proves that the server sends it to everyone is not cut.
         if counted && is_member && !extent.is_usage && !self.added.continuous && !self.asked {
             self.disarm();
         } else if !extent.whole {
             // The client discards a torn block, so nothing has to be removed.
+            return;
+        } else if extent.is_usage && self.added.include {
+            // The frame has nothing but usage, so the client would not have received it at all.
+            self.cuts.cut(Cut::Event(extent.from, extent.to));
+            return;
         } else if extent.is_usage {
-            if self.added.include {
-                // The frame has nothing but usage, so the client would not have received it at all.
-                self.cut(extent, Part::Event);
-            } else if nothing_added && !self.asked {
+            if nothing_added && !self.asked {
                 self.disarm();
             }
-        } else if self.added.continuous {
-            self.end_counted_frame(extent, content, finish);
-        }
-        if let Some(timings) = extent.timings.filter(|_| self.added.timings && extent.whole) {
-            // The server always sends the timings of an answer's end.
-            let is_running = !ends && extent.usage.is_none();
-            let member = |span: Option<(u64, u64)>| {
-                span.filter(|_| is_running).map(|(from, to)| (from, Part::Member(from, to)))
-            };
-            let setting = timings.setting.map(|(from, to)| (from, Part::Flag(from, to)));
-            // The editor removes parts in the order of the bytes, and the server may send the members in any order.
-            let mut parts = [member(timings.member), member(timings.verbose), setting];
-            parts.sort_by_key(|part| part.map(|(from, _)| from));
-            parts.into_iter().flatten().for_each(|(_, part)| self.cut(extent, part));
-        }
-    }
-
-    fn cut(&mut self, extent: Extent, part: Part) {
-        self.cuts.cut(Cut { frame: (extent.from, extent.to), part });
-    }
-
-    fn end_counted_frame(&mut self, extent: Extent, content: bool, finish: bool) {
-        let Some(member) = extent.usage else {
+        } else if matches!(value, None | Some(UsageValue::Null)) {
             self.content_without_usage |= content;
-            return;
-        };
-        // Some servers always send usage in an answer's last frame (the completions of llama.cpp and
-        // mistral.rs). If earlier frames had none, it is not due to the injected option.
-        let own = finish && self.content_without_usage && !self.running_usage;
-        self.running_usage |= !finish;
-        if !own {
-            self.cut(extent, Part::Member(member.0, member.1));
+            usage = extent.usage.filter(|_| self.cuts_placeholders);
+        } else if self.added.continuous {
+            // Some servers always send usage in an answer's last frame (the completions of llama.cpp and
+            // mistral.rs). If earlier frames had none, it is not due to the injected option.
+            let own = finish && self.content_without_usage && !self.running_usage;
+            self.running_usage |= !finish;
+            usage = extent.usage.filter(|_| !own);
+        } else if value == Some(UsageValue::Zeros) {
+            usage = extent.usage.filter(|_| self.cuts_placeholders);
         }
+        let usage = usage.map(|usage| Cut::Member(usage.from, usage.to));
+        match extent.timings.filter(|_| self.added.timings && extent.whole) {
+            // The server always sends the timings of an answer's end.
+            Some(timings) => {
+                let is_running = !ends && matches!(value, None | Some(UsageValue::Null));
+                self.cut_in_order(usage, timings, is_running);
+            }
+            None => usage.into_iter().for_each(|cut| self.cuts.cut(cut)),
+        }
+    }
+
+    /// Cuts the usage and the timings of a frame; those of a frame that `is_running` only.
+    fn cut_in_order(&mut self, usage: Option<Cut>, timings: Timings, is_running: bool) {
+        let running = |(from, to)| is_running.then_some(Cut::Member(from, to));
+        let mut cuts = [
+            usage,
+            timings.member.and_then(running),
+            timings.verbose.and_then(running),
+            timings.setting.map(|(from, to)| Cut::Flag(from, to)),
+        ];
+        // The editor removes parts in the order of the bytes, and the server may send the members in any order.
+        cuts.sort_by_key(|cut| cut.map(Cut::from));
+        cuts.into_iter().flatten().for_each(|cut| self.cuts.cut(cut));
     }
 
     fn disarm(&mut self) {
@@ -205,7 +227,7 @@ impl UsageFilter {
 
 /// Zeros prove nothing: Ollama sends them in every frame when final usage was requested.
 fn is_above_zero(counts: &Counts) -> bool {
-    counts.input.is_some_and(|n| n > 0) || counts.output.is_some_and(|n| n > 0)
+    counts.or_zero(Count::Input) > 0 || counts.or_zero(Count::Output) > 0
 }
 
 /// Passes everything on to a sink and to its filter. See [`UsageFilter::listen`].

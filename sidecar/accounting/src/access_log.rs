@@ -24,6 +24,7 @@ pub(crate) fn exchange(record: &Record, charge: &Charge) {
         Some(otlp::Charge::Unpriced(why)) => (None, None, None, Some(why)),
         None => (None, None, None, None),
     };
+    let server = timing.server();
     tracing::info!(
         target: ACCESS,
         id = %identity.exchange,
@@ -50,11 +51,11 @@ pub(crate) fn exchange(record: &Record, charge: &Charge) {
         unpriced,
         duration_ms = milliseconds(timing.duration_ns),
         first_token_ms = timing.first_token_ns.map(milliseconds),
-        queue_ms = timing.server.queue_ns.map(milliseconds),
-        prefill_ms = timing.server.prefill_ns.map(milliseconds),
-        decode_ms = timing.server.decode_ns.map(milliseconds),
-        draft_tokens = timing.server.draft_tokens,
-        accepted_draft_tokens = timing.server.accepted_draft_tokens,
+        queue_ms = server.queue_ns.map(milliseconds),
+        prefill_ms = server.prefill_ns.map(milliseconds),
+        decode_ms = server.decode_ns.map(milliseconds),
+        draft_tokens = server.draft_tokens,
+        accepted_draft_tokens = server.accepted_draft_tokens,
         output_rate = timing.output_rate.map(thousandths),
         concurrency = thousandths(timing.concurrency),
         "exchange"

@@ -21,6 +21,7 @@ use crate::charger::{Charger, Prices};
 use crate::fleet;
 use crate::ledger_samples::{EndedLedgerSamples, EventsSamples, LedgerSamples, StoreSamples};
 use crate::model_gate::ModelGate;
+use crate::unknown_counts::UnknownCounts;
 
 /// The longest wait of a stop for the ledger's queue; its slowest commits are well below.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
@@ -170,6 +171,7 @@ impl Billing {
             currency: self.currency,
             shipper,
             events,
+            unknown: Arc::clone(self.charger.unknown_counts()),
         }
     }
 }
@@ -179,10 +181,9 @@ impl Drop for Billing {
     /// webhook last.
     fn drop(&mut self) {
         self.fleet = None;
-        if let Some(ledger) = self.ledger.take()
-            && !ledger.shutdown(LAST_COMMIT)
-        {
-            tracing::warn!("the ledger could not commit its queue in time; a gap records the loss");
+        if let Some(ledger) = self.ledger.take() {
+            // It logs what it loses.
+            ledger.shutdown(LAST_COMMIT);
         }
         if let Some(shipper) = self.shipper.take()
             && !shipper.shutdown(LAST_SHIPMENT)
@@ -217,6 +218,7 @@ fn refused(why: budget::Rejection) -> relay::Refused {
 /// Removes the price book and the ledger from the metrics.
 pub fn unset_metrics(metrics: &Metrics) {
     metrics.unset(Part::Prices);
+    metrics.unset(Part::Usage);
     metrics.unset(Part::Ledger);
 }
 
@@ -230,6 +232,7 @@ pub struct State {
     currency: Currency,
     shipper: Option<StatusReader>,
     events: Option<events::StatusReader>,
+    unknown: Arc<UnknownCounts>,
 }
 
 impl State {
@@ -258,6 +261,6 @@ impl State {
         let events = self.events.as_ref().and_then(|events| events.status().error);
         let named = |name: &str, trouble: Option<String>| trouble.map(|trouble| format!("{name}: {trouble}"));
         let all = [named("ledger", ledger), named("central store", shipper), named("usage events", events)];
-        all.into_iter().flatten().collect()
+        all.into_iter().flatten().chain(self.unknown.troubles()).collect()
     }
 }

@@ -51,6 +51,8 @@ pub(crate) type Sums = Vec<(Arc<str>, i32, i128)>;
 pub(crate) struct Charges {
     pending: Arc<Mutex<Pending>>,
     calendar: Calendar,
+    /// The enforced budgets.
+    enforced: Arc<[Budget]>,
 }
 
 /// Charges and observations since the last evaluation.
@@ -71,6 +73,11 @@ impl Charges {
         }
         let sum = pending.charged.entry(key).or_default();
         *sum = sum.saturating_add(pico.into());
+    }
+
+    /// Returns whether an enforced budget covers a tenant.
+    pub(crate) fn is_enforced(&self, tenant: &str) -> bool {
+        self.enforced.iter().any(|budget| budget.covers(tenant))
     }
 
     /// Replaces the observation of a central store.
@@ -100,7 +107,8 @@ pub(crate) fn start(
     metrics: &Metrics,
     hooks: Hooks,
 ) -> io::Result<(Charges, Running)> {
-    let charges = Charges { pending: Arc::default(), calendar: hooks.calendar.clone() };
+    let enforced = plan.budgets.iter().filter(|budget| budget.enforce).cloned().collect();
+    let charges = Charges { pending: Arc::default(), calendar: hooks.calendar.clone(), enforced };
     let webhook = plan.webhook.map(Webhook::start).transpose()?;
     let budgets = Budgets::new(plan.budgets, currency).by_calendar(hooks.calendar);
     let mut thread_state = BudgetThread {

@@ -9,10 +9,11 @@ use ledger::source;
 use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
 use metrics::{Basis, Metric, Metrics, Part, SampleWriter, Samples};
-use price::{Book, Charge, Unpriced};
+use price::{Book, Charge, Facts, Pico, Unpriced};
 use serde_json::json;
 
 use crate::missing_tiers::MissingTiers;
+use crate::unknown_counts::UnknownCounts;
 
 /// The current price book, which a reload replaces atomically.
 pub type Prices = Arc<ArcSwapOption<Book>>;
@@ -26,6 +27,7 @@ struct Parts {
     ledger: Option<Ledger>,
     metrics: Metrics,
     tiers: MissingTiers,
+    unknown: Arc<UnknownCounts>,
 }
 
 /// The samples of the price book in force.
@@ -43,7 +45,10 @@ impl Samples for BookSamples {
 impl Charger {
     pub(crate) fn new(prices: Prices, ledger: Option<Ledger>, metrics: Metrics) -> Self {
         metrics.set(Part::Prices, Arc::new(BookSamples(Arc::clone(&prices))));
-        let charger = Self(Arc::new(Parts { prices, ledger, metrics, tiers: MissingTiers::default() }));
+        let unknown = Arc::<UnknownCounts>::default();
+        metrics.set(Part::Usage, Arc::clone(&unknown) as _);
+        let tiers = MissingTiers::default();
+        let charger = Self(Arc::new(Parts { prices, ledger, metrics, tiers, unknown }));
         charger.repriced();
         charger
     }
@@ -84,15 +89,23 @@ impl Charger {
         }
     }
 
+    /// Makes the dearest of the models that a request names the requested one.
+    pub(crate) fn name_dearest(&self, record: &mut Arc<Record>) {
+        if !record.identity.other_models.is_empty() {
+            price::name_dearest(record, self.0.prices.load().as_deref());
+        }
+    }
+
     /// Charges a finished exchange, and updates the metrics of charges.
     pub fn charge(&self, record: &Record) -> Row {
-        let Parts { prices, ledger, metrics, tiers } = &*self.0;
+        let Parts { prices, ledger, metrics, tiers, unknown } = &*self.0;
+        unknown.record(record);
         let identity = &record.identity;
         let row = Row::charged(record, prices.load().as_deref());
         match &row.charge {
             Charge::Priced { rate, cost } => {
                 metrics.charge(&identity.tenant, &identity.model, Basis::Price, i128::from(*cost));
-                if let Some(tier) = row.service_tier.as_deref().filter(|tier| !rate.is_of(tier)) {
+                if let Some(tier) = row.service_tier.as_deref().filter(|_| rate.is_tier_unpriced()) {
                     metrics.unpriced_tier(&identity.model);
                     tiers.record(rate, tier);
                 }
@@ -104,6 +117,21 @@ impl Charger {
             Charge::Unpriced(why) => metrics.unpriced(&identity.model, why.name()),
         }
         row
+    }
+
+    /// Returns what an enforced budget counts for a charged exchange: its cost, and if its tier has no price, the cost by
+    /// the dearest prices of its model.
+    pub(crate) fn most(&self, record: &Record, charge: &Charge) -> Option<Pico> {
+        let cost = charge.cost()?;
+        let book = self.0.prices.load();
+        let book = book.as_ref().filter(|_| charge.rate().is_some_and(|rate| rate.is_tier_unpriced()));
+        let dearest = book.and_then(|book| book.dearest(&Facts::of(record).usage()));
+        Some(dearest.map_or(cost, |dearest| dearest.max(cost)))
+    }
+
+    /// Returns the numbers of tokens that servers report and that are not read.
+    pub(crate) fn unknown_counts(&self) -> &Arc<UnknownCounts> {
+        &self.0.unknown
     }
 
     /// Enters the GPU use of a charged exchange.
@@ -126,10 +154,10 @@ impl Charger {
         }
     }
 
-    /// Enters a gap for exchanges whose records were lost.
-    pub(crate) fn missed(&self, exchanges: u64) {
+    /// Enters a gap for an exchange whose record caused a panic.
+    pub(crate) fn missed(&self, ended_unix_ns: u64) {
         if let Some(ledger) = &self.0.ledger {
-            ledger.lost(ledger::now_us(), exchanges);
+            ledger.lost(i64::try_from(ended_unix_ns / 1_000).unwrap_or(i64::MAX), 1);
         }
     }
 

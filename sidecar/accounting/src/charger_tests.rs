@@ -63,16 +63,45 @@ fn repeated_request_tier_never_lowers_the_price() {
         for kind in ServerKind::ALL {
             let mut record = record("m", None, Some((tier, true)));
             record.identity.provider = kind.provider().into();
-            let has_tiers = matches!(
-                kind,
-                ServerKind::Openai | ServerKind::Anthropic | ServerKind::Gemini | ServerKind::AzureOpenai
-            );
-            let units = if has_tiers { own } else { repeated };
+            let is_hosted = price::is_hosted(kind.provider());
+            let units = if is_hosted { own } else { repeated };
             let charge = spend.charge(&record).charge;
             assert_eq!(charge.cost(), Some(units * UNIT), "{tier} of {kind:?}");
-            let kept = (has_tiers || tier == "priority").then_some(tier);
+            let kept = (is_hosted || tier == "priority").then_some(tier);
             assert_eq!(Row::of(&record, charge).service_tier.as_deref(), kept, "{tier} of {kind:?}");
         }
+    }
+}
+
+/// The server may have used any of the models, so all that is made of the record names the dearest.
+#[test]
+fn dearest_of_several_models_is_charged() {
+    let prices = "version: v\ncurrency: EUR\nmodels:\n  - {name: cheap, input: 0, output: 0, per_request: 1}\n  \
+                  - {name: dear, input: 0, output: 0, per_request: 40}\n  - {name: 'dated', input: 0, output: 0, per_request: 7}\n";
+    let book = Arc::new(ArcSwapOption::from_pointee(Book::read(prices).unwrap().0));
+    let spend = Charger::new(book, None, Metrics::new(Options::default()));
+    for (model, others, answered, provider, named, units) in [
+        ("cheap", &[][..], None, "vllm", "cheap", Some(1)),
+        ("cheap", &["dear", "x"], None, "vllm", "dear", Some(40)),
+        ("dear", &["cheap"], None, "vllm", "dear", Some(40)),
+        ("cheap,dear", &["cheap", "dear"], None, "vllm", "dear", Some(40)),
+        ("x", &["y"], None, "vllm", "x", None),
+        // A server that no vendor hosts may only repeat the name.
+        ("cheap", &["dear"], Some("cheap"), "vllm", "dear", Some(40)),
+        // Neither does a gateway with OpenAI's interface say which model answered.
+        ("cheap", &["dear"], Some("cheap"), "openai", "dear", Some(40)),
+        ("cheap", &["dear"], Some("dated"), "openai", "cheap", Some(7)),
+        // A vendor bills the model that answered.
+        ("cheap", &["dear"], Some("dated"), "openrouter", "cheap", Some(7)),
+    ] {
+        let mut record = record(model, answered, None);
+        record.identity.provider = provider.into();
+        record.identity.other_models = others.iter().map(|&name| name.into()).collect();
+        let mut record = Arc::new(record);
+        spend.name_dearest(&mut record);
+        assert_eq!(&*record.identity.model, named, "{model} {others:?}");
+        let cost = units.map(|units| units * UNIT);
+        assert_eq!(spend.charge(&record).charge.cost(), cost, "{model} {others:?}");
     }
 }
 
@@ -112,8 +141,10 @@ fn unpriced_tier_is_counted_and_logged_once() {
     for tier in [("turbo", true), ("turbo", true), ("turbo", false), ("flex", true), ("default", true)] {
         spend.charge(&record("m", None, Some(tier)));
     }
+    // A known word beside an unknown one.
+    spend.charge(&record("m", None, Some(("flex+mars", true))));
     let page = metrics.text();
-    let line = "tokenmeter_unpriced_tier_exchanges_total{model=\"m\"} 2\n";
+    let line = "tokenmeter_unpriced_tier_exchanges_total{model=\"m\"} 3\n";
     assert!(page.contains(line), "{page}");
 
     let Charge::Priced { rate, .. } = spend.charge(&record("m", None, None)).charge else {
@@ -123,6 +154,52 @@ fn unpriced_tier_is_counted_and_logged_once() {
     assert_eq!([tiers.record(&rate, "turbo"), tiers.record(&rate, "turbo")], [true, false]);
     let named = (0..100).filter(|n| tiers.record(&rate, &n.to_string())).count();
     assert_eq!(named, 63, "servers choose the names, so their number is limited");
+}
+
+/// An enforced budget counts the dearest tier where the tier of the response has no price.
+#[test]
+fn unpriced_tier_counts_most_against_an_enforced_budget() {
+    let spend = spend(&Metrics::new(Options::default()));
+    for (tier, counted) in
+        [(None, 4), (Some(("flex", true)), 2), (Some(("turbo", true)), 8), (Some(("turbo", false)), 4)]
+    {
+        let record = record("m", None, tier);
+        let row = spend.charge(&record);
+        assert_eq!(spend.most(&record, &row.charge), Some(counted * UNIT), "{tier:?}");
+    }
+    let unpriced = record("other", None, Some(("turbo", true)));
+    assert_eq!(spend.most(&unpriced, &spend.charge(&unpriced).charge), None);
+}
+
+/// The law: a server chooses the names.
+#[test]
+fn unknown_counts_are_named_within_a_bound() {
+    let metrics = Metrics::new(Options::default());
+    let spend = spend(&metrics);
+    let with = |names: &[&str]| {
+        let mut record = record("m", None, None);
+        record.unknown_counts = names.iter().map(|name| scan::MemberName::cut(name.as_bytes())).collect();
+        spend.charge(&record);
+    };
+    with(&[]);
+    with(&["vision_tokens", "tool_tokens"]);
+    with(&["vision_tokens"]);
+    let line = |member: &str, n: u32| {
+        format!("tokenmeter_unknown_usage_total{{dialect=\"openai_chat\",member=\"{member}\"}} {n}\n")
+    };
+    let page = metrics.text();
+    assert!(page.contains(&line("vision_tokens", 2)) && page.contains(&line("tool_tokens", 1)), "{page}");
+    (0..100).for_each(|n| with(&[&format!("invented_tokens_{n}")]));
+    let page = metrics.text();
+    assert!(page.contains(&line("_other", 70)), "{page}");
+    assert_eq!(page.matches("\ntokenmeter_unknown_usage_total{").count(), 33);
+    assert_eq!(
+        spend.unknown_counts().troubles(),
+        [
+            "openai_chat: servers report tokens that are not read (_other, invented_tokens_0, invented_tokens_1, \
+          invented_tokens_10, …)"
+        ]
+    );
 }
 
 /// Embeddings as bytes only, and transcripts as text, have no token counts.
@@ -190,6 +267,8 @@ fn charged_row_reprices_to_nothing() {
             let answered = pick(&["", "m", "other", "m-1", "late"]);
             let models = ["m", "other", "m-1", "late", "made-up"];
             let mut record = record(pick(&models), (!answered.is_empty()).then_some(answered), tier);
+            // Failures without a tenant have no row.
+            record.identity.tenant = "acme".into();
             record.identity.provider = pick(&["openai", "anthropic", "vllm"]).into();
             record.identity.role = match pick(&["whole", "whole", "prefill", "decode"]) {
                 "whole" => Role::Whole,
@@ -219,7 +298,7 @@ fn charged_row_reprices_to_nothing() {
     let spend = Charger::new(prices, Some(ledger.clone()), metrics);
     let rows: Vec<_> = records.iter().map(|record| spend.charge(record)).collect();
     for (record, row) in records.iter().zip(&rows) {
-        assert_eq!(price::Facts::of(record).charge(Some(&book)), row.charge, "a caller without a ledger");
+        assert_eq!(Facts::of(record).charge(Some(&book)), row.charge, "a caller without a ledger");
     }
     let priced = rows.iter().filter(|row| row.rate().is_some()).count();
     rows.into_iter().for_each(|row| ledger.enter(row));

@@ -27,6 +27,7 @@ pub mod records;
 mod test_rates;
 pub mod tokenizer_stage;
 pub mod totals;
+mod unknown_counts;
 #[cfg(test)]
 mod written_samples;
 

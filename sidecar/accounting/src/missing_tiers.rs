@@ -1,5 +1,5 @@
-//! Service tiers that servers report and the price book lacks: their charges may be too low, so the log names each
-//! once. The law: servers choose the names, so their number is limited.
+//! Service tiers, speeds and geographies that servers report and the price book lacks: their charges may be too low, so
+//! the log names each once. The law: servers choose the names, so their number is limited.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ impl MissingTiers {
             entry,
             tier,
             version,
-            "a server reports a service tier that the price book lacks: its exchanges are charged as standard; add \
-             the tier to the entry's `tiers`"
+            "a server reports a service tier, speed or geography that the price book lacks: its exchanges are charged \
+             without it; add it to the entry's `tiers`"
         );
         true
     }

@@ -55,6 +55,7 @@ impl Models for ModelGate {
     fn terms(&self, tenant: &str) -> Terms {
         self.covering(tenant).fold(Terms::default(), |all, (_, terms)| Terms {
             unknown_paths: all.unknown_paths.max(terms.unknown_paths),
+            refuse_unknown_methods: all.refuse_unknown_methods || terms.refuse_unknown_methods,
             refuse_unreadable: all.refuse_unreadable || terms.refuse_unreadable,
             refuse_uncountable: all.refuse_uncountable || terms.refuse_uncountable,
         })
@@ -63,6 +64,7 @@ impl Models for ModelGate {
     fn message(&self, tenant: &str, gap: Gap) -> Box<str> {
         let refuses = |terms: &Terms| match gap {
             Gap::UnknownPath => terms.unknown_paths == UnknownPaths::Refuse,
+            Gap::UnknownMethod => terms.refuse_unknown_methods,
             Gap::Unreadable => terms.refuse_unreadable,
             Gap::Uncountable => terms.refuse_uncountable,
         };
@@ -73,6 +75,10 @@ impl Models for ModelGate {
                 "allows only endpoints that tokenmeter knows, and the requested path is none of them. The request was \
                  not sent. Request a known endpoint."
             }
+            Gap::UnknownMethod => {
+                "allows only methods that tokenmeter knows at an endpoint, and the requested one, or the body with it, is \
+                 not among them. The request was not sent. Send a POST."
+            }
             Gap::Unreadable => {
                 "allows only requests whose model can be read, and this body is larger than 8 MiB, compressed, not \
                  JSON, or has a model that is not a string. The request was not sent. Send plain JSON."
@@ -80,7 +86,8 @@ impl Models for ModelGate {
             Gap::Uncountable => {
                 "allows only responses with complete token counts, and this one would lack some. The request was not \
                  sent. Request streams with stream_options.include_usage, in plain JSON of at most 8 MiB that is not \
-                 signed; one response to one prompt; and all counts, that is without response_fields, or with details."
+                 signed; one response to one prompt; all counts, that is without response_fields, or with details; and a response \
+                 that is not fetched later."
             }
         };
         format!("The budget '{name}' {why}").into()
@@ -111,7 +118,7 @@ mod tests {
         };
         let book = prices.map(|text| Arc::new(Book::read(text).unwrap().0));
         let strict =
-            Terms { unknown_paths: UnknownPaths::Refuse, refuse_unreadable: true, refuse_uncountable: false };
+            Terms { unknown_paths: UnknownPaths::Refuse, refuse_unreadable: true, ..Terms::default() };
         let meters = Terms { unknown_paths: UnknownPaths::Meter, ..Terms::default() };
         let all =
             Budget { name: "all".into(), tenants: Vec::new(), refuse_unpriced: false, ..budget.clone() };

@@ -1,5 +1,6 @@
 //! The steps of a finished exchange, from its record to the export: [`Pipeline::enter`].
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use meter::Record;
@@ -53,25 +54,8 @@ impl Pipeline {
 
     /// Accounts for an exchange whose tokens are counted and in the metrics, and returns its charge. Never waits. A record
     /// with a text to count passes [`crate::tokenizer_stage`] and [`Self::enter_uncounted`] first.
-    pub fn enter(&self, record: Arc<Record>) -> Charge {
-        let identity = &record.identity;
-
-        // Totals: the server's own counters include the tokens of prefill legs, too.
-        self.totals.add(&record);
-
-        // Charge.
-        let row = self.charger.charge(&record);
-        let charge = row.charge.clone();
-
-        // Budgets.
-        if let (Some(budgets), Some(cost)) = (&self.budgets, charge.cost()) {
-            budgets.charge(&identity.tenant, row.ended_us, cost);
-        }
-
-        // Ledger.
-        if let Some(ledger) = self.charger.ledger() {
-            ledger.enter(row);
-        }
+    pub fn enter(&self, mut record: Arc<Record>) -> Charge {
+        let charge = self.bill(&mut record);
 
         // Access log.
         if self.access {
@@ -83,6 +67,42 @@ impl Pipeline {
             self.exports.submit(record, &charge, None);
         }
         charge
+    }
+
+    /// Adds an exchange to totals, budgets and the ledger, and returns its charge. Never waits.
+    fn bill(&self, record: &mut Arc<Record>) -> Charge {
+        self.charger.name_dearest(record);
+        let identity = &record.identity;
+
+        // Totals: the server's own counters include the tokens of prefill legs, too.
+        self.totals.add(record);
+
+        // Charge.
+        let row = self.charger.charge(record);
+        let charge = row.charge.clone();
+
+        // Budgets.
+        if let Some(budgets) = &self.budgets {
+            let is_enforced = budgets.is_enforced(&identity.tenant);
+            let cost = if is_enforced { self.charger.most(record, &charge) } else { charge.cost() };
+            cost.into_iter().for_each(|cost| budgets.charge(&identity.tenant, row.ended_us, cost));
+        }
+
+        // Ledger.
+        if let Some(ledger) = self.charger.ledger() {
+            ledger.enter(row);
+        }
+        charge
+    }
+
+    /// Bills an exchange for which the outbox had no room, in the thread of its worker. It has no line in the access log,
+    /// no share of a GPU and no export, which would take longer.
+    pub fn bill_overflow(&self, mut record: Arc<Record>) {
+        let ended_unix_ns = record.ended_unix_ns();
+        // A panic must not end the worker's exchange.
+        if catch_unwind(AssertUnwindSafe(|| self.bill(&mut record))).is_err() {
+            self.charger.missed(ended_unix_ns);
+        }
     }
 
     /// Updates the metrics for a record that its worker left out, with `output` tokens if a tokenizer counted them, and

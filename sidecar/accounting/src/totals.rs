@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use meter::{Record, TokenType};
+use meter::Record;
 
 /// The totals, by the upstreams' numbers. A clone shares them.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Totals {
         let its = |total: &&Total| total.upstream == record.identity.upstream;
         if let Some(total) = self.0.iter().find(its) {
             total.input.fetch_add(record.tokens.input(), Ordering::Relaxed);
-            total.cached.fetch_add(record.tokens.of(TokenType::InputCached), Ordering::Relaxed);
+            total.cached.fetch_add(record.tokens.cached(), Ordering::Relaxed);
             total.output.fetch_add(record.tokens.output(), Ordering::Relaxed);
         }
     }

@@ -222,9 +222,10 @@ impl<T> Attribution<T> {
                     account.sample(at, device.seen, loads, self.rules.stale, last, &mut self.costs);
                 }
                 None => {
-                    if let DeviceSample::Present { energy_nj, .. } = device.seen {
+                    if let DeviceSample::Present { energy_nj, has_others, .. } = device.seen {
                         let uuid = Arc::clone(&device.uuid);
-                        self.accounts.push(DeviceAccount::new(uuid, &device.upstreams, at, energy_nj, loads));
+                        let first = (energy_nj, has_others);
+                        self.accounts.push(DeviceAccount::new(uuid, &device.upstreams, at, first, loads));
                     }
                 }
             }

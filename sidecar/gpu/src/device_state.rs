@@ -39,9 +39,14 @@ pub struct GpuReading {
 }
 
 impl GpuReading {
-    /// Returns true if several upstreams run on it.
+    /// Returns true if several upstreams run on it, or several pods use it.
     pub fn shared(&self) -> bool {
-        self.upstreams.len() > 1
+        self.upstreams.len().max(self.device.pods.len()) > 1
+    }
+
+    /// Returns true if more pods use it than upstreams run on it: the upstreams' part of its use is unknown.
+    fn has_others(&self) -> bool {
+        self.device.pods.len() > self.upstreams.len().max(1)
     }
 
     /// Returns the label of its source: `power` if the energy is integrated from power.
@@ -163,6 +168,17 @@ impl DeviceStates {
         }
     }
 
+    /// Returns the devices of upstreams that other pods use, too, with their pods.
+    pub(crate) fn with_others(&self) -> Vec<String> {
+        let readings = self.states.iter().map(|state| &state.reading);
+        let theirs = readings.filter(|gpu| !gpu.upstreams.is_empty() && gpu.has_others());
+        let text = |gpu: &GpuReading| {
+            let pods: Vec<&str> = gpu.device.pods.iter().map(String::as_str).collect();
+            format!("{} ({})", gpu.device.uuid, pods.join(", "))
+        };
+        theirs.map(text).collect()
+    }
+
     /// Returns the configured devices that were never seen.
     pub(crate) fn missing(&self) -> Vec<String> {
         let devices: Vec<Device> = self.states.iter().map(|state| state.reading.device.clone()).collect();
@@ -227,7 +243,11 @@ impl DeviceState {
         match (said, before) {
             // It usually reports its energy: wait for the next sample instead of closing the interval without it.
             (None, Some(_)) => DeviceSample::Absent,
-            _ => DeviceSample::Present { energy_nj: said, utilization_ppm: device.utilization_ppm },
+            _ => DeviceSample::Present {
+                energy_nj: said,
+                utilization_ppm: device.utilization_ppm,
+                has_others: self.reading.has_others(),
+            },
         }
     }
 

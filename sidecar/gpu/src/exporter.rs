@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use scrape::{Fetcher, Page};
 
-use crate::limits::MAX_DEVICES;
+use crate::limits::{DEVICE_MAX_PODS, MAX_DEVICES};
 use crate::sample::{Device, Sample, cut};
 use crate::source::{Source, SourceName};
 
@@ -17,6 +17,8 @@ mod dcgm;
 mod quantity;
 mod rocm;
 
+#[cfg(test)]
+mod pods_tests;
 #[cfg(test)]
 mod tests;
 
@@ -95,6 +97,11 @@ struct Dialect {
     /// The label of a MIG instance.
     part: &'static [&'static str],
 }
+
+/// The labels of the pod that uses a device, new and old, in all dialects. On a device with several pods, every metric
+/// has a line for each.
+const POD: &[&str] = &["pod", "pod_name"];
+const NAMESPACE: &[&str] = &["namespace", "pod_namespace"];
 
 const DIALECTS: [&Dialect; 2] = [&dcgm::DCGM, &rocm::ROCM];
 
@@ -216,6 +223,11 @@ fn device_index(
         driver: labels.first(dialect.driver).map(cut),
         ..Device::default()
     })?;
+    if let (Some(pod), pods) = (labels.first(POD), &mut devices[whole].pods)
+        && pods.len() < DEVICE_MAX_PODS
+    {
+        pods.insert(cut(&format!("{}/{pod}", labels.first(NAMESPACE).unwrap_or_default())));
+    }
     let Some(part) = part.filter(|_| quantity.is_per_instance()) else { return Some(whole) };
     let parent = Arc::clone(&devices[whole].uuid);
     let (name, vendor, driver) =

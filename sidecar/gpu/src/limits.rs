@@ -32,6 +32,10 @@ pub const WAITING_MAX_ITEMS: usize = 8192;
 /// The longest wait of a shutdown for the last sample. The rest of the shutdown is quick.
 pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1500);
 
+/// The pods of a device whose names are kept, for the log; a device has at most a few dozen slices. That there are
+/// several is all that attribution needs.
+pub const DEVICE_MAX_PODS: usize = 64;
+
 /// The maximum bytes kept of a device's name, its driver's or its host's.
 pub const NAME_MAX_BYTES: usize = 128;
 

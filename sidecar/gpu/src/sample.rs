@@ -1,5 +1,6 @@
 //! A sample of all devices at one moment. The law: a value that a device does not report is absent, never 0.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::limits::NAME_MAX_BYTES;
@@ -48,6 +49,8 @@ pub struct Device {
     pub activity: Activity,
     /// The number of compute processes on it.
     pub processes: Option<u32>,
+    /// The pods that use it, each with its namespace, if the source names them.
+    pub pods: BTreeSet<String>,
     /// Corrected memory errors, over its life or since a reset of the counter.
     pub errors_corrected: Option<u64>,
     /// Uncorrected memory errors.

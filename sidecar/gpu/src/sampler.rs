@@ -143,12 +143,16 @@ impl<T> Sampler<T> {
                 if let Some((its_informational, unassigned)) = self.states.unassigned(self.source, devices) {
                     (informational, message) = (its_informational, format!("{message}; {unassigned}"));
                 }
-                match &*self.states.missing() {
-                    [] => (informational, message),
-                    missing => {
-                        (false, format!("{message}; configured but not found: {}", missing.join(", ")))
+                for (text, devices) in [
+                    ("not attributed while several pods use them", self.states.with_others()),
+                    ("configured but not found", self.states.missing()),
+                ] {
+                    if !devices.is_empty() {
+                        informational = false;
+                        message = format!("{message}; {text}: {}", devices.join(", "));
                     }
                 }
+                (informational, message)
             }
         };
         if self.last_message != message {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
-use meter::{Class, Passthrough, Refusal, UsageStep};
-use meter::{Ending, Provenance, TokenType};
+use meter::{Class, Passthrough, Refusal, Stated, UsageStep};
+use meter::{Disagreement, Ending, Provenance, TokenType};
 use meter::{RuleKind, TokenRejection};
 
 use crate::cell::{Count, Sum};
@@ -92,10 +92,14 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::Exchanges => by_upstream(totals, |labels, cells| exchanges(family, labels, cells)),
         Metric::InFlight => models(totals, |name, model| family.count(&[name], model.in_flight.get())),
         Metric::Passthrough => closed(family, Passthrough::ALL.map(Passthrough::name), &proxy.passthrough),
+        Metric::Mislabelled => closed(family, Stated::ALL.map(Stated::name), &proxy.mislabelled),
         Metric::Refused => closed(family, Refusal::ALL.map(Refusal::name), &proxy.refused),
         Metric::Tokens => models(totals, |name, model| tokens(family, name, model)),
         Metric::LiveTokens => by_model(totals, family, |model| &model.live_tokens),
         Metric::UsageProvenance => usage_provenance(family, totals),
+        Metric::UsageDisagreements => {
+            by_upstream(totals, |labels, cells| disagreements(family, labels, cells))
+        }
         Metric::UsageSteps => closed(family, UsageStep::ALL.map(UsageStep::name), &proxy.usage),
         Metric::TenantTokens => tenants::tokens(totals, family),
         Metric::TenantExchanges => tenants::exchanges(totals, family),
@@ -211,6 +215,7 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::ProcessStart => process.start_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
         // The parts of the process write these.
         Metric::PriceBookInfo
+        | Metric::UnknownUsage
         | Metric::HwUtilization
         | Metric::HwMemoryUsage
         | Metric::HwMemoryLimit
@@ -276,6 +281,18 @@ fn exchanges(family: &mut Family, [model, upstream]: [&str; 2], cells: &Upstream
     for (dialect, endings) in dialects {
         for (ending, n) in Ending::ALL.iter().zip(endings) {
             family.count(&[model, upstream, dialect.name(), ending.name()], n.get())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes every disagreement of a dialect once an exchange ended, so that the series begin at zero.
+fn disagreements(family: &mut Family, [model, upstream]: [&str; 2], cells: &UpstreamCells) -> Result {
+    let mut dialects: Vec<_> = cells.disagreements.iter().collect();
+    dialects.sort_unstable_by_key(|(dialect, _)| dialect.name());
+    for (dialect, counts) in dialects {
+        for (disagreement, n) in Disagreement::ALL.iter().zip(counts) {
+            family.count(&[model, upstream, dialect.name(), disagreement.name()], n.get())?;
         }
     }
     Ok(())

@@ -73,7 +73,17 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
     }
 
     /// Adds an exchange's gaps, which it counted in the same buckets, and its longest gap as the exemplar.
-    pub(crate) fn gaps(&self, metric: Metric, gaps: &Gaps, longest_ns: u64, trace: Option<&TraceRef>) {
+    pub(crate) fn gaps(
+        &self,
+        metric: Metric,
+        gaps: &Gaps<BUCKETS>,
+        longest_ns: u64,
+        trace: Option<&TraceRef>,
+    ) {
+        // An unstreamed answer has none.
+        if gaps.buckets.iter().all(|n| *n == 0) {
+            return;
+        }
         self.lock.write(|| {
             for (bucket, n) in self.buckets.iter().zip(gaps.buckets) {
                 bucket.add(n);

@@ -57,6 +57,11 @@ impl ModelCells {
         }
     }
 
+    /// Adds the disagreement of a finished exchange or leg.
+    pub(crate) fn disagree(&self, record: &Record) {
+        self.upstreams.make(&record.identity.upstream).disagree(record);
+    }
+
     /// Adds a finished exchange. It does not change `in_flight`.
     pub(crate) fn end(&self, record: &Record, server: Option<Address>, semconv: Semconv) {
         self.add_tokens(record);

@@ -71,6 +71,7 @@ impl Objective {
             Ending::Complete | Ending::Length if record.streamed => Some(self.stream(record)),
             Ending::Complete | Ending::Length => Some(self.body(record)),
             Ending::ClientAbort => self.aborted(record),
+            Ending::Detached => None,
             Ending::ErrorStatus => is_server_error(record.status).then_some(Verdict::Failed),
             Ending::UpstreamCut | Ending::ErrorInBand | Ending::NoOutput | Ending::ProxyError => {
                 Some(Verdict::Failed)

@@ -15,6 +15,8 @@ pub enum Part {
     Resources,
     /// The price book.
     Prices,
+    /// The usage that servers report and that is not read.
+    Usage,
     /// The GPUs.
     Gpus,
     /// The export to a collector.

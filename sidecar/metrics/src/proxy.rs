@@ -1,7 +1,7 @@
 //! One worker's cells without a model: the proxy's own work. Only that worker writes them.
 
 use meter::edges::OVERHEAD_S;
-use meter::{Class, Dropped, Passthrough, Refusal, UsageStep};
+use meter::{Class, Dropped, Passthrough, Refusal, Stated, UsageStep};
 use meter::{Provenance, Tokens};
 use meter::{RuleKind, TokenRejection};
 
@@ -15,6 +15,8 @@ use crate::table::{LABEL_OVERFLOW, Metric};
 pub(crate) struct ProxyCells {
     /// In the order of [`Passthrough::ALL`].
     pub(crate) passthrough: [Count; Passthrough::ALL.len()],
+    /// In the order of [`Stated::ALL`].
+    pub(crate) mislabelled: [Count; Stated::ALL.len()],
     /// In the order of [`Refusal::ALL`].
     pub(crate) refused: [Count; Refusal::ALL.len()],
     /// In the order of [`RuleKind::ALL`].
@@ -63,6 +65,7 @@ impl Merge for ProxyCells {
     fn merge(&self, other: &Self) {
         let Self {
             passthrough,
+            mislabelled,
             refused,
             tenant_rules,
             untrusted_headers,
@@ -74,6 +77,7 @@ impl Merge for ProxyCells {
             overhead,
         } = self;
         passthrough.merge(&other.passthrough);
+        mislabelled.merge(&other.mislabelled);
         refused.merge(&other.refused);
         tenant_rules.merge(&other.tenant_rules);
         untrusted_headers.merge(&other.untrusted_headers);

@@ -85,6 +85,8 @@ table! {
         "Exchanges in flight.";
     Passthrough: Counter, "tokenmeter_passthrough_total", Requests, ["reason"],
         "Requests forwarded unmetered; with the reasons `encoding` and `content_type` only the body is unmetered and the exchange is counted.";
+    Mislabelled: Counter, "tokenmeter_mislabelled_responses_total", Exchanges, ["stated"],
+        "Exchanges whose response has another form than its content type says; they are counted by the form of the body.";
     Refused: Counter, "tokenmeter_refused_total", Requests, ["reason"],
         "Requests that the proxy itself answered with an error.";
 
@@ -95,8 +97,14 @@ table! {
     UsageProvenance: Counter, "tokenmeter_usage_provenance_total", Exchanges, ["direction", "provenance"],
         "Finished exchanges, by the source of their token counts.";
 
+    UsageDisagreements: Counter, "tokenmeter_usage_disagreements_total", Exchanges, ["model", "upstream", "dialect", "disagreement"],
+        "Finished exchanges whose server contradicts itself in its token counts; prefill legs included.";
+
     UsageSteps: Counter, "tokenmeter_usage_steps_total", Requests, ["step"],
         "Requests of the OpenAI dialects, by the step taken to obtain usage in the response.";
+
+    UnknownUsage: Counter, "tokenmeter_unknown_usage_total", Exchanges, ["dialect", "member"],
+        "Finished exchanges whose usage has a number of tokens above zero at a member that is not read; counts and costs may lack them.";
 
     TenantTokens: Counter, "tokenmeter_tenant_tokens_total", Tokens, ["tenant", "type"],
         "The tokens of `tokenmeter_tokens_total`, by tenant.";
@@ -105,7 +113,7 @@ table! {
     TenantRefused: Counter, "tokenmeter_tenant_refused_total", Requests, ["tenant", "reason"],
         "The requests of `tokenmeter_refused_total`, by tenant, if the tenant was known.";
     TenantUncounted: Counter, "tokenmeter_tenant_uncounted_prompts_total", Exchanges, ["tenant"],
-        "Finished exchanges that the server may have processed and whose prompt was not counted, by tenant; their cost lacks the prompt.";
+        "Finished exchanges that the server may have processed and whose prompt was not counted, by tenant; a cost by tokens lacks the prompt.";
     TenantRule: Counter, "tokenmeter_tenant_rule_total", Requests, ["rule"],
         "Requests, by the kind of tenant rule that matched.";
     UntrustedHeaders: Counter, "tokenmeter_untrusted_tenant_headers_total", Things, [],
@@ -150,9 +158,9 @@ table! {
     ClientFirstChunk: Histogram(&edges::DURATION_S), "gen_ai_client_inference_time_to_first_chunk_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
         "Time from the complete request to the first frame of a stream, for any content and any ending.";
-    ClientPerChunk: Histogram(&edges::GAP_S), "gen_ai_client_inference_time_per_output_chunk_seconds", Seconds,
+    ClientPerChunk: Histogram(&edges::DURATION_S), "gen_ai_client_inference_time_per_output_chunk_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
-        "Time between successive frames with tokens, observed once per frame; the same values as `tokenmeter_chunk_gap_seconds`.";
+        "Time between the ends of successive frames of a stream, for any content and any ending, observed once per frame after the first.";
     EmbeddingsDuration: Histogram(&edges::DURATION_S), "gen_ai_client_embeddings_duration_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
         "Time from the complete request to the end of an embeddings operation, failed operations included; `error_type` is empty for a success.";
@@ -369,7 +377,7 @@ table! {
     LedgerQueued: Gauge, "tokenmeter_ledger_queued_rows", Things, [],
         "Rows, exchange energies and idle shares of devices that wait to be written to the disk.";
     LedgerShed: Counter, "tokenmeter_ledger_shed_rows_total", Things, [],
-        "Rows dropped because the queue was full; their totals by day, tenant and model are kept.";
+        "Rows that are not kept, and only their totals by day, tenant and model: the queue was full, or exchanges without a tenant failed more often than 60 times a minute.";
     LedgerLost: Counter, "tokenmeter_ledger_lost_rows_total", Things, [],
         "Rows dropped together with their totals.";
     LedgerBytes: Gauge, "tokenmeter_ledger_bytes", Bytes, ["file"],

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use meter::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use meter::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, Stated, UsageStep};
 use meter::{RateLimits, Record};
 use meter::{RuleKind, TokenRejection};
 
@@ -307,6 +307,7 @@ impl Observer for WorkerCells {
         let cells = self.cells(model);
         cells.in_flight.take(1);
         cells.end_leg(record);
+        cells.disagree(record);
         // The decode leg counts the tokens and the time to first token of a prefill leg.
         if !record.identity.role.is_counted() {
             return;
@@ -322,6 +323,10 @@ impl Observer for WorkerCells {
 
     fn passthrough(&mut self, reason: Passthrough) {
         self.proxy.passthrough[reason as usize].add(1);
+    }
+
+    fn mislabelled(&mut self, stated: Stated) {
+        self.proxy.mislabelled[stated as usize].add(1);
     }
 
     fn refuse(&mut self, reason: Refusal) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use meter::{Gaps, Provenance, Record, TokenType};
 use metrics::Upstream;
-use scan::{ENCODING_FORMATS, Finish, OutputType, ReasoningLevel, Sampling};
+use scan::{Dialect, ENCODING_FORMATS, Finish, Links, OutputType, ReasoningLevel, Sampling};
 
 use crate::attributes::Attributes;
 use crate::charge::Charge;
@@ -60,15 +60,11 @@ pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attrib
     if record.streamed {
         list.truth("gen_ai.request.stream", true);
     }
-    let (identity, sampling) = (&record.identity, &record.sampling);
-    for (name, id) in [
-        ("gen_ai.request.previous_response.id", &identity.previous_response_id),
-        ("gen_ai.conversation.id", &identity.conversation_id),
-    ] {
-        if let Some(id) = id {
-            list.text(name, id);
-        }
+    if let Some(links) = &identity.links {
+        self::links(links, list);
     }
+    openai(record, list);
+    let sampling = &record.sampling;
     if let Some(max_tokens) = sampling.max_tokens {
         list.count("gen_ai.request.max_tokens", max_tokens);
     }
@@ -90,6 +86,41 @@ pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attrib
         if let Some(number) = number {
             list.number(name, number);
         }
+    }
+}
+
+/// Adds the ids in the request of what the server keeps.
+fn links(links: &Links, list: &mut Attributes) {
+    let has_prompt = !links.prompt.is_empty();
+    let version = Some(links.prompt_version).filter(|_| has_prompt).unwrap_or_default();
+    for (name, id) in [
+        ("gen_ai.request.previous_response.id", &links.previous_response),
+        ("gen_ai.conversation.id", &links.conversation),
+        ("gen_ai.prompt.name", &links.prompt),
+        ("gen_ai.prompt.version", &version),
+    ] {
+        if !id.is_empty() {
+            list.text(name, id.as_str());
+        }
+    }
+}
+
+/// Adds the attributes that the convention has for OpenAI only.
+fn openai(record: &Record, list: &mut Attributes) {
+    let identity = &record.identity;
+    if &*identity.provider != "openai" {
+        return;
+    }
+    match identity.dialect {
+        Dialect::OpenaiChat => list.text("openai.api.type", "chat_completions"),
+        Dialect::OpenaiResponses => list.text("openai.api.type", "responses"),
+        _ => {}
+    }
+    if let Some(tier) = identity.requested_tier.as_deref().filter(|tier| *tier != "auto") {
+        list.text("openai.request.service_tier", tier);
+    }
+    if let Some(tier) = identity.service_tier.as_deref().filter(|_| identity.is_tier_reported) {
+        list.text("openai.response.service_tier", tier);
     }
 }
 
@@ -125,6 +156,9 @@ pub(crate) fn outcome(record: &Record, list: &mut Attributes) {
     if let Some(model) = &record.identity.response_model {
         list.text("gen_ai.response.model", cut(model, MODEL_MAX_BYTES));
     }
+    if record.is_compacted {
+        list.truth("gen_ai.conversation.compacted", true);
+    }
     finish_reasons(record, list);
     list.seconds("gen_ai.response.time_to_first_chunk", record.timing.first_chunk_ns);
     usage(record, list);
@@ -154,36 +188,45 @@ fn usage(record: &Record, list: &mut Attributes) {
     list.text("tokenmeter.usage.output.provenance", tokens.output_provenance.name());
     if is_counted(tokens.input_provenance) {
         list.count("gen_ai.usage.input_tokens", tokens.input());
-        subset(record, TokenType::InputCached, "gen_ai.usage.cache_read.input_tokens", list);
-        let written = [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h];
-        if sum(record, written) > 0 {
-            list.count("gen_ai.usage.cache_write.input_tokens", sum(record, written));
+        some(tokens.cached(), "gen_ai.usage.cache_read.input_tokens", list);
+        let cached_text = tokens.cached_text();
+        some(cached_text.unwrap_or(0), "gen_ai.usage.text.cache_read.input_tokens", list);
+        for (kind, name) in [
+            (TokenType::InputCachedAudio, "gen_ai.usage.audio.cache_read.input_tokens"),
+            (TokenType::InputCachedImage, "gen_ai.usage.image.cache_read.input_tokens"),
+        ] {
+            subset(record, &[kind], name, list);
         }
-        subset(record, TokenType::InputAudio, "gen_ai.usage.audio.input_tokens", list);
-        subset(record, TokenType::InputImage, "gen_ai.usage.image.input_tokens", list);
-        subset(record, TokenType::InputVideo, "tokenmeter.usage.video.input_tokens", list);
-        let named = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
-        // No server reports the modality of cached tokens; with them the tokens of text are unknown.
-        if tokens.of(TokenType::InputCached) + sum(record, written) == 0 {
-            text(tokens.input(), sum(record, named), "gen_ai.usage.text.input_tokens", list);
+        let written = [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h];
+        subset(record, &written, "gen_ai.usage.cache_write.input_tokens", list);
+        let audio = [TokenType::InputAudio, TokenType::InputCachedAudio];
+        subset(record, &audio, "gen_ai.usage.audio.input_tokens", list);
+        let image = [TokenType::InputImage, TokenType::InputCachedImage];
+        subset(record, &image, "gen_ai.usage.image.input_tokens", list);
+        subset(record, &[TokenType::InputVideo], "tokenmeter.usage.video.input_tokens", list);
+        // Cached tokens without a modality, and those written to a cache, may be of text or not.
+        let has_unknown = cached_text.is_none() && tokens.of(TokenType::InputCached) > 0;
+        if !has_unknown && sum(record, &written) == 0 {
+            let named = sum(record, &audio) + sum(record, &image) + tokens.of(TokenType::InputVideo);
+            text(tokens.input(), named, "gen_ai.usage.text.input_tokens", list);
         }
     }
     if is_counted(tokens.output_provenance) {
         list.count("gen_ai.usage.output_tokens", tokens.output());
-        subset(record, TokenType::OutputReasoning, "gen_ai.usage.reasoning.output_tokens", list);
-        subset(record, TokenType::OutputAudio, "gen_ai.usage.audio.output_tokens", list);
-        subset(record, TokenType::OutputImage, "gen_ai.usage.image.output_tokens", list);
-        subset(record, TokenType::OutputVideo, "tokenmeter.usage.video.output_tokens", list);
+        subset(record, &[TokenType::OutputReasoning], "gen_ai.usage.reasoning.output_tokens", list);
+        subset(record, &[TokenType::OutputAudio], "gen_ai.usage.audio.output_tokens", list);
+        subset(record, &[TokenType::OutputImage], "gen_ai.usage.image.output_tokens", list);
+        subset(record, &[TokenType::OutputVideo], "tokenmeter.usage.video.output_tokens", list);
         let named = [TokenType::OutputAudio, TokenType::OutputImage, TokenType::OutputVideo];
-        text(tokens.output(), sum(record, named), "gen_ai.usage.text.output_tokens", list);
+        text(tokens.output(), sum(record, &named), "gen_ai.usage.text.output_tokens", list);
     } else if tokens.output_provenance == Provenance::Frames {
         list.count("tokenmeter.estimate.output_tokens", tokens.output());
     }
 }
 
 /// Returns the tokens of several types together.
-fn sum<const N: usize>(record: &Record, kinds: [TokenType; N]) -> u64 {
-    kinds.into_iter().fold(0, |sum, kind| sum.saturating_add(record.tokens.of(kind)))
+fn sum(record: &Record, kinds: &[TokenType]) -> u64 {
+    kinds.iter().fold(0, |sum, kind| sum.saturating_add(record.tokens.of(*kind)))
 }
 
 /// Adds the tokens of text, if the server reported other modalities.
@@ -193,9 +236,15 @@ fn text(all: u64, named: u64, name: &str, list: &mut Attributes) {
     }
 }
 
-fn subset(record: &Record, kind: TokenType, name: &str, list: &mut Attributes) {
-    if record.tokens.of(kind) > 0 {
-        list.count(name, record.tokens.of(kind));
+/// Adds the tokens of these types, if there are any.
+fn subset(record: &Record, kinds: &[TokenType], name: &str, list: &mut Attributes) {
+    some(sum(record, kinds), name, list);
+}
+
+/// Adds a count above zero.
+fn some(count: u64, name: &str, list: &mut Attributes) {
+    if count > 0 {
+        list.count(name, count);
     }
 }
 
@@ -228,6 +277,9 @@ pub(crate) fn own(finished: &Finished, list: &mut Attributes) {
     if record.cached_excess > 0 {
         list.count("tokenmeter.cached_excess", record.cached_excess);
     }
+    if let Some(disagreement) = record.disagreement {
+        list.text("tokenmeter.usage_disagreement", disagreement.name());
+    }
     list.text("tokenmeter.dialect", identity.dialect.name());
     list.text("tokenmeter.ending", record.ending.name());
     list.number("tokenmeter.concurrency", timing.concurrency);
@@ -240,12 +292,12 @@ pub(crate) fn own(finished: &Finished, list: &mut Attributes) {
     if timing.stalls > 0 {
         list.count("tokenmeter.stalls", timing.stalls.into());
     }
-    list.seconds("tokenmeter.upstream_queue", timing.server.queue_ns);
-    list.seconds("tokenmeter.upstream_prefill", timing.server.prefill_ns);
-    list.seconds("tokenmeter.upstream_decode", timing.server.decode_ns);
+    list.seconds("tokenmeter.upstream_queue", timing.server().queue_ns);
+    list.seconds("tokenmeter.upstream_prefill", timing.server().prefill_ns);
+    list.seconds("tokenmeter.upstream_decode", timing.server().decode_ns);
     for (name, tokens) in [
-        ("tokenmeter.draft_tokens", timing.server.draft_tokens),
-        ("tokenmeter.draft_tokens.accepted", timing.server.accepted_draft_tokens),
+        ("tokenmeter.draft_tokens", timing.server().draft_tokens),
+        ("tokenmeter.draft_tokens.accepted", timing.server().accepted_draft_tokens),
     ] {
         if let Some(tokens) = tokens {
             list.count(name, tokens);
@@ -297,12 +349,14 @@ pub(crate) fn internals(record: &Record, list: &mut Attributes) {
     list.count("tokenmeter.generation_tokens", timing.generation_tokens);
     list.text("tokenmeter.weight", timing.weight.name());
     list.seconds("tokenmeter.stalled", Some(timing.stalled_ns));
-    gaps("tokenmeter.inter_token", &timing.inter_token, list);
-    gaps("tokenmeter.chunk_gap", &timing.chunk_gap, list);
-    if timing.position.iter().any(|span| span.tokens > 0) {
-        list.counts("tokenmeter.position.tokens", timing.position.iter().map(|span| span.tokens));
-        let seconds = timing.position.iter().map(|span| span.ns as f64 / 1e9);
-        list.numbers("tokenmeter.position.seconds", seconds);
+    if let Some(pace) = &timing.pace {
+        gaps("tokenmeter.inter_token", &pace.inter_token, list);
+        gaps("tokenmeter.chunk_gap", &pace.chunk_gap, list);
+        if pace.position.iter().any(|span| span.tokens > 0) {
+            list.counts("tokenmeter.position.tokens", pace.position.iter().map(|span| span.tokens));
+            let seconds = pace.position.iter().map(|span| span.ns as f64 / 1e9);
+            list.numbers("tokenmeter.position.seconds", seconds);
+        }
     }
     let load = &record.load;
     list.count("tokenmeter.load.entered", load.entered.in_flight);

@@ -108,7 +108,7 @@ fn severity(record: &Record) -> (SeverityNumber, &'static str) {
     match record.ending {
         Ending::Complete | Ending::Length | Ending::ClientAbort => (SeverityNumber::Info, "INFO"),
         Ending::ErrorStatus if record.status < 500 => (SeverityNumber::Warn, "WARN"),
-        Ending::NoOutput => (SeverityNumber::Warn, "WARN"),
+        Ending::NoOutput | Ending::Detached => (SeverityNumber::Warn, "WARN"),
         Ending::ErrorStatus | Ending::ErrorInBand | Ending::UpstreamCut | Ending::ProxyError => {
             (SeverityNumber::Error, "ERROR")
         }

@@ -57,12 +57,12 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
 
     let mut list = Attributes::new(text_limit);
     let route = record.identity.dialect.route();
-    server_attributes(record, route, &mut list);
+    server_attributes(record, ids, route, &mut list);
     let server = Span {
         span_id: ids.server.to_vec(),
         parent_span_id: trace.parent.map(Vec::from).unwrap_or_default(),
         flags: sampled | remote,
-        name: route.map_or("POST".to_owned(), |route| format!("POST {route}")),
+        name: route.map_or(ids.method.to_owned(), |route| format!("{} {route}", ids.method)),
         kind: SpanKind::Server.into(),
         start_time_unix_nano: record.identity.started_unix_ns,
         attributes: list.into_list(),
@@ -94,10 +94,9 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
     vec![server, client]
 }
 
-fn server_attributes(record: &Record, route: Option<&str>, list: &mut Attributes) {
-    list.text("http.request.method", "POST");
-    // The listener has no TLS.
-    list.text("url.scheme", "http");
+fn server_attributes(record: &Record, spans: Spans, route: Option<&str>, list: &mut Attributes) {
+    list.text("http.request.method", spans.method);
+    list.text("url.scheme", if spans.is_tls { "https" } else { "http" });
     if let Some(route) = route {
         list.text("url.path", route);
         list.text("http.route", route);
@@ -117,7 +116,7 @@ fn events(record: &Record) -> Vec<Event> {
     let timing = &record.timing;
     let further = |after: Option<u64>| after.filter(|_| after != timing.first_token_ns);
     [
-        ("gen_ai.first_token", timing.first_token_ns),
+        ("tokenmeter.first_token", timing.first_token_ns),
         ("tokenmeter.first_visible_token", further(timing.first_visible_ns)),
         ("tokenmeter.first_tool_call", further(timing.first_tool_ns)),
     ]
@@ -133,7 +132,7 @@ fn events(record: &Record) -> Vec<Event> {
 fn is_error(record: &Record, kind: SpanKind) -> bool {
     match (kind, record.ending) {
         (_, ending) if ending.is_success() => false,
-        (SpanKind::Server, Ending::ClientAbort) => false,
+        (SpanKind::Server, Ending::ClientAbort | Ending::Detached) => false,
         (SpanKind::Server, Ending::ErrorStatus) => record.status >= 500,
         _ => true,
     }

@@ -35,7 +35,7 @@ impl AllowedHosts {
 
     fn allows(&self, authority: &Authority) -> bool {
         let host = authority.host();
-        if authority.as_str().contains('@') {
+        if !is_host_and_port(authority) {
             return false;
         }
         if let Some(v6) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -44,6 +44,13 @@ impl AllowedHosts {
         let host = canonical(host);
         host.parse::<Ipv4Addr>().is_ok() || host == "localhost" || self.0.contains(&host)
     }
+}
+
+/// Returns true if the authority has no user information, and nothing but a port behind its host, which ends at a bracket.
+fn is_host_and_port(authority: &Authority) -> bool {
+    let is_port =
+        |rest: &str| rest.strip_prefix(':').is_some_and(|port| port.bytes().all(|b| b.is_ascii_digit()));
+    authority.as_str().strip_prefix(authority.host()).is_some_and(|rest| rest.is_empty() || is_port(rest))
 }
 
 /// Returns the `Host` field. It is optional in HTTP/1.0 and required in HTTP/1.1; a request with two is rejected.

@@ -40,6 +40,12 @@ fn any_other_name_is_misdirected() {
         "x.meter.example",
         "user@localhost",
         "[evil]",
+        "[::1].evil.example",
+        "[::1].evil.example:9464",
+        "[::1]evil",
+        "[::1]:evil",
+        "[::1]:9464.evil.example",
+        "user@[::1]",
         "0x7f.1",
     ] {
         assert!([400, 421].contains(&status("/", &[host])), "{host}");

@@ -14,10 +14,11 @@ use text::Glob;
 
 use crate::charge::{Charge, Pico, Rate, Unpriced};
 use crate::currency::Currency;
-use crate::entry::{About, Entry, Models};
+use crate::entry::{About, Entry, Models, Offer, STANDARD};
 use crate::instant;
 use crate::pattern;
 use crate::tenant_terms::{TenantTerm, TenantTerms};
+use crate::tier::is_hosted;
 use crate::usage::Usage;
 use crate::warning::{Warning, WarningKind};
 
@@ -28,6 +29,8 @@ pub struct Book {
     hash: Arc<str>,
     currency: Currency,
     tenants: TenantTerms,
+    /// The providers and upstreams whose responses name the model that is charged; without it, the hosted ones.
+    response_models: Option<Vec<Arc<str>>>,
     entries: Vec<Entry>,
     /// Terms by name and alias, the most specific place first.
     names: HashMap<Arc<str>, Vec<Term>>,
@@ -55,7 +58,7 @@ impl Book {
         build::read(path, text)
     }
 
-    /// Returns the charge of an exchange. It does not allocate.
+    /// Returns the charge of an exchange. It allocates only the first rate of a tier that has no price.
     pub fn charge(&self, usage: &Usage<'_>) -> Charge {
         let find = |model| self.find(model, usage.provider, usage.upstream, usage.at_us);
         let terms = self.terms_of(usage.tenant);
@@ -64,11 +67,15 @@ impl Book {
         let (rate, cost) = match (by_request, by_response) {
             (None, None) => return Charge::Unpriced(Unpriced::Model),
             (Some(entry), None) | (None, Some(entry)) => cost_by(entry),
-            // Some servers accept any name, so a client could request the cheapest. Only an entry with exactly the
-            // response's name counts: a pattern also matches the dated name of an alias.
-            (Some(by_request), Some(by_response)) => match by_response.models {
-                Models::Pattern(_) => cost_by(by_request),
-                Models::Name(_) => dearer(cost_by(by_request), cost_by(by_response)),
+            // A pattern also matches the dated name of the requested model.
+            (Some(by_request), Some(by_response)) => match (self.trusts_model(usage), &by_response.models) {
+                (true, Models::Name(_)) => cost_by(by_response),
+                (true, Models::Pattern(_)) if usage.is_other_model() && by_response.literal_chars() > 0 => {
+                    cost_by(by_response)
+                }
+                (_, Models::Pattern(_)) => cost_by(by_request),
+                // Some servers accept any name, so a client could request the cheapest.
+                (false, Models::Name(_)) => dearer(cost_by(by_request), cost_by(by_response)),
             },
         };
         match cost {
@@ -77,6 +84,31 @@ impl Book {
             }
             Ok(cost) => Charge::Priced { rate: Arc::clone(rate), cost },
             Err(why) => Charge::Unpriced(why),
+        }
+    }
+
+    /// Returns the cost of an exchange by the dearest prices that its models' entries have, of any tier; `None` if no
+    /// price is known. A budget counts it where the exchange's own tier has none.
+    pub fn dearest(&self, usage: &Usage<'_>) -> Option<Pico> {
+        let terms = self.terms_of(usage.tenant);
+        let models = [Some(usage.model), usage.response_model].into_iter().flatten();
+        let entries =
+            models.filter_map(|model| self.find(model, usage.provider, usage.upstream, usage.at_us));
+        let offers = entries.flat_map(|entry| entry.fitting(usage.input_tokens()));
+        offers.filter_map(|offer| offer.rate_for(terms).cost(usage.tokens, usage.success).ok()).max()
+    }
+
+    /// Returns whether a server of this provider may repeat one of several requested names, although its response's model
+    /// is charged: gateways have OpenAI's interface, and look like OpenAI.
+    pub(crate) fn may_repeat_names(&self, provider: &str) -> bool {
+        self.response_models.is_none() && provider == "openai"
+    }
+
+    /// Returns whether the response's model, and not the requested one, is charged.
+    fn trusts_model(&self, usage: &Usage<'_>) -> bool {
+        match &self.response_models {
+            Some(places) => places.iter().any(|place| [usage.provider, usage.upstream].contains(&&**place)),
+            None => is_hosted(usage.provider),
         }
     }
 
@@ -177,7 +209,7 @@ impl Book {
 
     /// Returns all its rates, those of tenants' terms too.
     pub fn rates(&self) -> impl Iterator<Item = &Arc<Rate>> {
-        let offers = self.entries.iter().flat_map(|entry| &entry.offers);
+        let offers = self.entries.iter().flat_map(Entry::all_offers);
         offers.flat_map(|offer| std::iter::once(&offer.rate).chain(&offer.by_factor))
     }
 
@@ -214,14 +246,22 @@ type Cost<'b> = (&'b Arc<Rate>, Result<Pico, Unpriced>);
 /// standard one.
 fn cost_by<'b>(entry: &'b Entry, terms: Option<&TenantTerm>, usage: &Usage<'_>) -> Cost<'b> {
     let input_tokens = usage.input_tokens();
-    let by = |tier| {
-        let rate = entry.offer(tier, input_tokens).rate_for(terms);
-        (rate, rate.cost(usage.tokens, usage.success))
+    let by = |tier: &str| {
+        let is_priced = entry.has_tier(tier);
+        let cost = |offer: &'b Offer| {
+            let rate = if is_priced { offer.rate_for(terms) } else { offer.marked_for(terms) };
+            (rate, rate.cost(usage.tokens, usage.success))
+        };
+        entry
+            .offers_for(tier, input_tokens)
+            .map(cost)
+            .reduce(dearer)
+            .unwrap_or_else(|| cost(&entry.offers[0]))
     };
     match (usage.tier, usage.requested_tier) {
-        (Some(said), _) => by(Some(said)),
-        (None, None) => by(None),
-        (None, by_request) => dearer(by(None), by(by_request)),
+        (Some(stated), _) => by(stated),
+        (None, None) => by(STANDARD),
+        (None, Some(requested)) => dearer(by(STANDARD), by(requested)),
     }
 }
 

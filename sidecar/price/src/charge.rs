@@ -6,7 +6,7 @@ use blake3::Hasher;
 use meter::TokenType;
 
 use crate::currency::Currency;
-use crate::entry::{STANDARD, is_standard};
+use crate::entry::{UNPRICED_MARK, shared_words, words};
 use crate::prices::{LATER_DERIVED, fallback, identifying, key_of};
 
 /// Money per unit, in pico-units (10⁻¹²) of a currency.
@@ -25,7 +25,8 @@ pub struct Rate {
     pub book: Arc<str>,
     /// The entry of the book: the model's name or pattern.
     pub entry: Arc<str>,
-    /// The service tier the prices are for: `standard`, `batch`, `flex`, `priority`, ….
+    /// The service tier the prices are for: `standard`, `batch`, `flex`, `priority`, …; several words (`batch+us`) if the
+    /// response has a speed or a geography; with `?` at the end if it stated a word that has no price.
     pub tier: Arc<str>,
     /// The prices hold for prompts of more tokens than this; 0 for prompts of any length.
     pub above_input_tokens: u64,
@@ -71,8 +72,19 @@ impl Rate {
 
     /// Returns whether its prices are this tier's, by any of the tier's names.
     pub fn is_of(&self, tier: &str) -> bool {
-        let tier = tier.trim();
-        self.tier.eq_ignore_ascii_case(if is_standard(tier) { STANDARD } else { tier })
+        shared_words(&self.tier, tier) == Some(words(tier).count())
+    }
+
+    /// Returns whether the response stated a service tier, speed or geography that has no price.
+    pub fn is_tier_unpriced(&self) -> bool {
+        self.tier.ends_with(UNPRICED_MARK)
+    }
+
+    /// Returns whether any token of a prompt has a price above zero.
+    pub fn prices_prompts(&self) -> bool {
+        TokenType::ALL
+            .into_iter()
+            .any(|kind| kind.is_input() && self.price_of(kind).is_some_and(|price| price > 0))
     }
 
     /// Returns whether any token has a price above zero.

@@ -1,7 +1,7 @@
 //! An entry of the book: its models, the place and time where its prices hold, and its rates: one for
 //! each service tier and context length with prices of its own.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use text::Glob;
 
@@ -14,12 +14,21 @@ use crate::tenant_terms::TenantTerm;
 /// The service tier of an entry's own prices.
 pub const STANDARD: &str = "standard";
 
-/// Names of the standard tier in requests and responses.
-const STANDARD_NAMES: [&str; 4] = [STANDARD, "default", "auto", "on_demand"];
+/// Joins the words of a tier of several dimensions: the service tier, the speed and the geography of a response.
+pub(crate) const JOINT: char = '+';
 
-/// Returns whether `tier` names the standard tier, which has the entry's own prices.
-pub(crate) fn is_standard(tier: &str) -> bool {
-    tier.is_empty() || STANDARD_NAMES.iter().any(|word| word.eq_ignore_ascii_case(tier))
+/// The end of a rate's tier where the response stated a word that has no price.
+pub(crate) const UNPRICED_MARK: char = '?';
+
+/// Returns the words of a tier, without those that mean the entry's own prices.
+pub(crate) fn words(tier: &str) -> impl Iterator<Item = &str> {
+    tier.split(JOINT).map(str::trim).filter(|word| !meter::is_standard_tier(word))
+}
+
+/// Returns the number of a tier's words if `stated` has all of them.
+pub(crate) fn shared_words(tier: &str, stated: &str) -> Option<usize> {
+    let is_stated = |word: &str| words(stated).any(|other| other.eq_ignore_ascii_case(word));
+    words(tier).all(is_stated).then(|| words(tier).count())
 }
 
 /// The models of an entry.
@@ -71,6 +80,8 @@ pub struct Entry {
     pub until_us: Option<i64>,
     /// Rates by tier, the standard one first, then by context length, ascending.
     pub offers: Vec<Offer>,
+    /// Rates of several tiers together, computed from `offers`, in the same order.
+    pub(crate) combined: Vec<Offer>,
 }
 
 /// A rate of an entry, with the origin of its prices.
@@ -82,6 +93,8 @@ pub struct Offer {
     pub(crate) by_factor: Vec<Arc<Rate>>,
     /// True for each price that the file does not give and that is taken from the more general type.
     pub derived: [bool; TYPES],
+    /// The same rates for tiers with a word that has no price; the first is that of `rate`.
+    pub(crate) marked: Vec<OnceLock<Arc<Rate>>>,
 }
 
 impl Offer {
@@ -89,27 +102,54 @@ impl Offer {
     pub fn rate_for(&self, terms: Option<&TenantTerm>) -> &Arc<Rate> {
         terms.and_then(|terms| self.by_factor.get(terms.at)).unwrap_or(&self.rate)
     }
+
+    /// Returns the rate of a tenant with these terms for a tier of which a word has no price: the prices are the same.
+    pub(crate) fn marked_for(&self, terms: Option<&TenantTerm>) -> &Arc<Rate> {
+        let rate = self.rate_for(terms);
+        let marked = || {
+            let mut marked =
+                Rate { tier: format!("{}{UNPRICED_MARK}", rate.tier).into(), ..Rate::clone(rate) };
+            marked.id = marked.identify();
+            Arc::new(marked)
+        };
+        let at = terms.map(|terms| terms.at + 1).filter(|at| *at <= self.by_factor.len()).unwrap_or(0);
+        self.marked[at].get_or_init(marked)
+    }
 }
 
 impl Entry {
-    /// Returns the rate for a tier and a prompt length. A tier that the entry does not have is charged as
-    /// the standard one.
-    pub fn offer(&self, tier: Option<&str>, input_tokens: u64) -> &Offer {
-        let requested = tier.map(str::trim).filter(|tier| !is_standard(tier)).unwrap_or(STANDARD);
-        let of = |tier: &str| {
-            let fits = |offer: &&Offer| {
-                offer.rate.tier.eq_ignore_ascii_case(tier)
-                    && (offer.rate.above_input_tokens == 0 || offer.rate.above_input_tokens < input_tokens)
-            };
-            self.offers.iter().rfind(fits)
+    /// Returns the rates for a tier and a prompt length: those of the tiers with the most of its words, and of the
+    /// standard one if it has none of them. A tier's words may each have prices, and not together.
+    pub fn offers_for(&self, tier: &str, input_tokens: u64) -> impl Iterator<Item = &Offer> {
+        let most = self.priced_words(tier);
+        self.fitting(input_tokens).filter(move |offer| shared_words(&offer.rate.tier, tier) == Some(most))
+    }
+
+    /// Returns the rates of each tier, and of tiers together.
+    pub fn all_offers(&self) -> impl Iterator<Item = &Offer> {
+        self.offers.iter().chain(&self.combined)
+    }
+
+    /// Returns the rate of each tier for a prompt length.
+    pub(crate) fn fitting(&self, input_tokens: u64) -> impl Iterator<Item = &Offer> {
+        let fits = move |offer: &&Offer| {
+            offer.rate.above_input_tokens == 0 || offer.rate.above_input_tokens < input_tokens
         };
-        of(requested).or_else(|| of(STANDARD)).unwrap_or(&self.offers[0])
+        let tiers = [&self.offers, &self.combined];
+        let tiers = tiers
+            .into_iter()
+            .flat_map(|offers| offers.chunk_by(|one, other| one.rate.tier == other.rate.tier));
+        tiers.filter_map(move |lengths| lengths.iter().rfind(fits))
+    }
+
+    /// Returns the number of a tier's words that the entry has prices for, together.
+    fn priced_words(&self, tier: &str) -> usize {
+        self.all_offers().filter_map(|offer| shared_words(&offer.rate.tier, tier)).max().unwrap_or(0)
     }
 
     /// Returns whether the entry has prices of its own for the tier; it always has those of the standard one.
     pub fn has_tier(&self, tier: &str) -> bool {
-        is_standard(tier.trim())
-            || self.offers.iter().any(|offer| offer.rate.tier.eq_ignore_ascii_case(tier.trim()))
+        self.priced_words(tier) == words(tier).count()
     }
 
     /// Returns the entry's title in lists of entries: `gpt-4o (provider openai, from 2026-01-01)`.

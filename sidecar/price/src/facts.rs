@@ -1,10 +1,12 @@
 //! The facts of an exchange from which the inputs of its charge follow, of a record or of a ledger's row.
 
+use std::sync::Arc;
+
 use meter::{Record, Role, TokenType, Tokens};
 
 use crate::book::Book;
 use crate::charge::{Charge, Unpriced};
-use crate::tier::has_tiers;
+use crate::tier::is_hosted;
 use crate::usage::Usage;
 
 /// The facts of an exchange on which its charge depends.
@@ -56,9 +58,18 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Returns true if the response confirms the tier. A server without tiers only repeats that of the request.
+    /// Returns the model by which the exchange costs most: the requested one, or one of `others`, which the request names,
+    /// too. The server may have used any of them, and a known cost is more than an unknown one.
+    pub fn dearest_model<'m>(&self, others: &'m [Arc<str>], book: &Book) -> Option<&'m Arc<str>> {
+        let cost = |model| Facts { model, ..*self }.charge(Some(book)).cost();
+        let dearer =
+            others.iter().map(|model| (cost(model), model)).filter(|(other, _)| *other > cost(self.model));
+        dearer.max_by_key(|(cost, _)| *cost).map(|(_, model)| model)
+    }
+
+    /// Returns true if the response confirms the tier. A server that no vendor hosts only repeats that of the request.
     pub fn is_tier_confirmed(&self) -> bool {
-        self.is_tier_reported && has_tiers(self.provider)
+        self.is_tier_reported && is_hosted(self.provider)
     }
 
     /// Returns the inputs of the charge. An error costs nothing, also one whose tokens the engine counted.
@@ -89,5 +100,25 @@ impl<'a> Facts<'a> {
             None => Charge::Unpriced(Unpriced::NoBook),
             Some(book) => book.charge(&self.usage()),
         }
+    }
+}
+
+/// Makes the dearest of the models that a request names the requested one, so that all that is made of the record names
+/// the model that is charged. An answer of OpenAI's interface that has one of these names may only repeat it, as gateways
+/// do: then it does not say which model answered.
+pub fn name_dearest(record: &mut Arc<Record>, book: Option<&Book>) {
+    let identity = &record.identity;
+    let Some(book) = book.filter(|_| !identity.other_models.is_empty()) else { return };
+    let is_name =
+        |answered: &Arc<str>| identity.model == *answered || identity.other_models.contains(answered);
+    let repeats =
+        book.may_repeat_names(&identity.provider) && identity.response_model.as_ref().is_some_and(is_name);
+    let mut facts = Facts::of(record);
+    facts.response_model = facts.response_model.filter(|_| !repeats);
+    let dearest = facts.dearest_model(&identity.other_models, book).cloned();
+    if dearest.is_some() || repeats {
+        let identity = &mut Arc::make_mut(record).identity;
+        identity.response_model = identity.response_model.take().filter(|_| !repeats);
+        identity.model = dearest.unwrap_or_else(|| Arc::clone(&identity.model));
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use crate::amount::{self, NumberError, Parts};
 use crate::charge::Pico;
 use crate::currency::Currency;
+use crate::prices::Factor;
 
 use field::{Field, TIERED};
 use map::{Object, Value};
@@ -61,6 +62,8 @@ pub struct Rounded {
 struct Sheet {
     own: BTreeMap<usize, Pico>,
     contexts: BTreeMap<u64, BTreeMap<usize, Pico>>,
+    /// The factor of the standard prices, in place of prices.
+    multiply: Option<String>,
 }
 
 /// A model's prices by tier; the standard one is "".
@@ -137,6 +140,21 @@ fn costs(fields: &Object) -> bool {
     })
 }
 
+/// Returns the tiers whose prices are a multiple of the standard ones, each with its factor.
+fn factors(value: &Value) -> impl Iterator<Item = (&'static str, &str)> {
+    let members = match value {
+        Value::Object(members) => &members[..],
+        _ => &[],
+    };
+    members.iter().filter_map(|(name, value)| {
+        let tier = field::FACTOR_TIERS.into_iter().find(|tier| tier == name)?;
+        match value {
+            Value::Number(text) if Factor::read(text).is_some() => Some((tier, text.as_str())),
+            _ => None,
+        }
+    })
+}
+
 fn provider(fields: &Object) -> Option<String> {
     let found = fields.iter().find(|(key, _)| key == "litellm_provider");
     match found {
@@ -162,7 +180,7 @@ impl Import {
     fn tiers(&mut self, model: &str, fields: &Object) -> Tiers {
         let mut tiers = Tiers::new();
         for (name, value) in fields {
-            if name == TIERED {
+            if name == TIERED || name == field::FACTORS && factors(value).next().is_some() {
                 continue;
             }
             match Field::read(name) {
@@ -182,6 +200,13 @@ impl Import {
             self.ranges(model, ranges, tiers.entry("").or_default());
         }
         tiers.retain(|_, sheet| sheet.prices().next().is_some());
+        let has_standard = tiers.contains_key("");
+        let entries = fields.iter().filter(|(name, _)| has_standard && name == field::FACTORS);
+        for (tier, factor) in entries.flat_map(|(_, value)| factors(value)) {
+            tiers
+                .entry(tier)
+                .or_insert_with(|| Sheet { multiply: Some(factor.to_owned()), ..Sheet::default() });
+        }
         tiers
     }
 

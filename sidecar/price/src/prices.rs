@@ -8,6 +8,8 @@
 //! | `reasoning`                   | `output`   |
 //! | `input_image`, `input_video`  | `input`    |
 //! | `cache_write_1h`              | `cache_write`: the client chooses the lifetime |
+//! | `cached_input_audio`          | `input_audio` |
+//! | `cached_input_image`          | `cached_input` |
 //! | `input_audio`                 | unpriced: audio costs a multiple of text |
 //! | `output_audio`, `output_image`, `output_video` | unpriced, for the same reason |
 //! | `per_request`                 | nothing    |
@@ -29,6 +31,8 @@ pub(crate) const KEYS: [(&str, TokenType); TYPES] = [
     ("input_audio", TokenType::InputAudio),
     ("input_image", TokenType::InputImage),
     ("input_video", TokenType::InputVideo),
+    ("cached_input_audio", TokenType::InputCachedAudio),
+    ("cached_input_image", TokenType::InputCachedImage),
     ("output", TokenType::Output),
     ("reasoning", TokenType::OutputReasoning),
     ("output_audio", TokenType::OutputAudio),
@@ -104,6 +108,8 @@ pub(crate) fn fallback(kind: TokenType) -> Option<TokenType> {
         | TokenType::InputCacheWrite
         | TokenType::InputImage
         | TokenType::InputVideo => Some(TokenType::Input),
+        TokenType::InputCachedAudio => Some(TokenType::InputAudio),
+        TokenType::InputCachedImage => Some(TokenType::InputCached),
         TokenType::InputCacheWrite1h => Some(TokenType::InputCacheWrite),
         TokenType::OutputReasoning => Some(TokenType::Output),
         _ => None,
@@ -111,8 +117,13 @@ pub(crate) fn fallback(kind: TokenType) -> Option<TokenType> {
 }
 
 /// Types that were added after the first books and that derive from another type's price.
-pub(crate) const LATER_DERIVED: [TokenType; 3] =
-    [TokenType::InputCacheWrite1h, TokenType::InputImage, TokenType::InputVideo];
+pub(crate) const LATER_DERIVED: [TokenType; 5] = [
+    TokenType::InputCacheWrite1h,
+    TokenType::InputImage,
+    TokenType::InputVideo,
+    TokenType::InputCachedAudio,
+    TokenType::InputCachedImage,
+];
 
 /// Returns the prices that determine the identity of a book or a rate: all of them, except those of [`LATER_DERIVED`]
 /// that equal their derived price. So a book keeps its hash and a rate its id.

@@ -22,6 +22,7 @@ pub(crate) struct PriceFile {
     pub(crate) version: Arc<str>,
     pub(crate) currency: Currency,
     pub(crate) tenants: TenantTerms,
+    pub(crate) response_models: Option<Vec<Arc<str>>>,
     pub(crate) drafts: Vec<Draft>,
 }
 
@@ -38,10 +39,12 @@ pub(crate) struct Draft {
     pub(crate) until_us: Option<i64>,
     /// Prices by tier, the standard one first, then by context length, ascending.
     pub(crate) sheets: Vec<Sheet>,
+    /// Prices of several tiers together, in the same order.
+    pub(crate) combined: Vec<Sheet>,
 }
 
 /// The prices of one tier for prompts of more than `above` tokens.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sheet {
     pub(crate) tier: Arc<str>,
     pub(crate) above: u64,
@@ -78,7 +81,10 @@ enum Unit {
     PerToken,
 }
 
-const TOP_KEYS: &[&str] = &["version", "currency", "unit", "tenants", "models"];
+const TOP_KEYS: &[&str] = &["version", "currency", "unit", "tenants", RESPONSE_MODELS, "models"];
+
+/// The key of the providers and upstreams whose responses name the model that is charged.
+const RESPONSE_MODELS: &str = "charge_response_model";
 
 /// The keys of an entry other than [`PRICE_KEYS`].
 const ENTRY_KEYS: &[&str] = &[
@@ -139,7 +145,8 @@ impl Reader {
         }
         let mut drafts: Vec<Draft> = entries.into_iter().filter_map(|entry| self.entry(entry)).collect();
         let tenants = self.tenants(&mut top, &mut drafts);
-        Some(PriceFile { version: version?, currency: currency?, tenants, drafts })
+        let response_models = top.get(RESPONSE_MODELS).map(|node| self.short_texts(node, RESPONSE_MODELS));
+        Some(PriceFile { version: version?, currency: currency?, tenants, response_models, drafts })
     }
 
     fn entry(&mut self, node: Node) -> Option<Draft> {
@@ -173,7 +180,7 @@ impl Reader {
         }
         let title = models.as_ref().map_or("", |models| models.text());
         let origin = fields.origin.clone();
-        let sheets = self.sheets(&mut fields, title);
+        let (sheets, combined) = self.sheets(&mut fields, title);
         let priced = sheets.iter().any(|sheet| sheet.prices != Prices::default());
         // A price that could not be read has its own error.
         if !priced && self.errors.len() == before {
@@ -194,6 +201,7 @@ impl Reader {
             from_us: from_us?,
             until_us,
             sheets,
+            combined,
         })
     }
 
@@ -217,16 +225,20 @@ impl Reader {
     }
 
     fn aliases(&mut self, fields: &Fields) -> Vec<Arc<str>> {
-        let Some(node) = fields.get("aliases") else { return Vec::new() };
+        fields.get("aliases").map(|node| self.short_texts(node, "aliases")).unwrap_or_default()
+    }
+
+    /// Reads a list of short texts, and sorts them.
+    fn short_texts(&mut self, node: &Node, key: &str) -> Vec<Arc<str>> {
         let Shape::List(items) = &node.shape else {
-            self.error(&node.origin, "`aliases` is not a list", "write it as in `aliases: [gpt-4o-latest]`");
+            let remedy = format!("write it as in `{key}: [NAME, NAME]`");
+            self.error(&node.origin, format!("`{key}` is not a list"), remedy);
             return Vec::new();
         };
-        let mut aliases: Vec<Arc<str>> =
-            items.iter().filter_map(|item| self.short_text(item, "aliases")).collect();
-        aliases.sort();
-        aliases.dedup();
-        aliases
+        let mut texts: Vec<Arc<str>> = items.iter().filter_map(|item| self.short_text(item, key)).collect();
+        texts.sort();
+        texts.dedup();
+        texts
     }
 
     fn instant(&mut self, node: &Node, key: &str) -> Option<i64> {

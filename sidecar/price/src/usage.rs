@@ -9,14 +9,14 @@ pub struct Usage<'a> {
     pub tenant: &'a str,
     /// The requested model.
     pub model: &'a str,
-    /// The model that the response names. It is charged if the book has no entry for the requested one, or if an entry
-    /// with exactly its name costs more.
+    /// The model that the response names. It is charged if the book has no entry for the requested one, if a hosted
+    /// provider answered, or if an entry with exactly its name costs more.
     pub response_model: Option<&'a str>,
     /// `gen_ai.provider.name`.
     pub provider: &'a str,
     /// The upstream's name.
     pub upstream: &'a str,
-    /// The service tier that the response names.
+    /// The service tier that the response names, with its speed and geography.
     pub tier: Option<&'a str>,
     /// The service tier that the request names. It is charged only if the response names none and it costs
     /// more than the standard one.
@@ -34,6 +34,11 @@ pub struct Usage<'a> {
 }
 
 impl Usage<'_> {
+    /// Returns whether the response names another model than the request. A dated name does not count as another.
+    pub(crate) fn is_other_model(&self) -> bool {
+        self.response_model.is_some_and(|model| !model.contains(self.model) && !self.model.contains(model))
+    }
+
     /// Returns all prompt tokens, cached ones included; context tiers depend on them.
     pub fn input_tokens(&self) -> u64 {
         let types = TokenType::ALL.into_iter().zip(self.tokens);

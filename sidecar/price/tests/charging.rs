@@ -262,8 +262,8 @@ fn tier_of_the_response_selects_the_prices() {
         (Some("batch"), "batch", "1.25"),
         (Some("BATCH "), "batch", "1.25"),
         (Some("priority"), "priority", "4.25"),
-        // The entry has no such prices: the rate names the tier by which it was charged.
-        (Some("flex"), "standard", "2.50"),
+        // The entry has no such prices: the rate is marked.
+        (Some("flex"), "standard?", "2.50"),
     ] {
         let usage = Usage { tier, ..usage("gpt-4o", &tokens) };
         assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{tier:?}");
@@ -284,6 +284,7 @@ fn requested_tier_never_lowers_the_price() {
         (Some("batch"), "priority", "batch", "1.25"),
         (Some("batch"), "batch", "batch", "1.25"),
         (Some("default"), "priority", "standard", "2.50"),
+        (Some("flex"), "priority", "standard?", "2.50"),
     ] {
         let usage = Usage { tier: said, requested_tier: Some(asked), ..usage("gpt-4o", &tokens) };
         assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{said:?} {asked}");
@@ -305,7 +306,7 @@ fn unknown_name_is_charged_as_the_response_model() {
         ("gpt-4o", Some("deep-thinker"), Ok("2.50")),
         ("gpt-4o", Some("gpt-4o"), Ok("2.50")),
     ] {
-        let usage = Usage { response_model: answered, ..usage(asked, &tokens) };
+        let usage = Usage { response_model: answered, provider: "sglang", ..usage(asked, &tokens) };
         assert_eq!(cost(&book, &usage).as_deref().map_err(|why| *why), money, "{asked} {answered:?}");
     }
 }
@@ -464,6 +465,26 @@ fn explicit_image_prices_are_charged() {
     assert_eq!(cost(&book, &usage("m", &tokens(&counts))).as_deref(), Ok("48.00"));
 }
 
+#[test]
+fn cached_audio_and_images_cost_their_own_price_or_that_of_uncached_ones() {
+    use TokenType as T;
+    let counts =
+        [(T::InputCached, 1_000_000), (T::InputCachedAudio, 1_000_000), (T::InputCachedImage, 1_000_000)];
+    for (prices, expected) in [
+        (
+            "input: 4, cached_input: 0.40, input_audio: 32, cached_input_audio: 0.50, cached_input_image: 1",
+            Ok("1.90"),
+        ),
+        ("input: 4, cached_input: 0.40, input_audio: 32, input_image: 5", Ok("32.80")),
+        ("input: 4, cached_input: 0.40, input_audio: 32", Ok("32.80")),
+        ("input: 4, cached_input: 0.40", Err(Unpriced::TokenType)),
+    ] {
+        let book =
+            book(&format!("version: v\ncurrency: USD\nmodels:\n  - {{name: m, output: 8, {prices}}}\n"));
+        assert_eq!(cost(&book, &usage("m", &tokens(&counts))).as_deref(), expected.as_deref(), "{prices}");
+    }
+}
+
 /// A rate from before images had prices equals the rate of today: it has the same id, and charges the same.
 #[test]
 fn derived_image_prices_leave_rate_ids_alone() {
@@ -474,6 +495,7 @@ fn derived_image_prices_leave_rate_ids_alone() {
     let mut older = Rate::clone(&rate);
     older.per_token[TokenType::InputImage as usize] = None;
     older.per_token[TokenType::InputVideo as usize] = None;
+    older.per_token[TokenType::InputCachedImage as usize] = None;
     assert_eq!(older.identify(), rate.id);
     assert_eq!(older.cost(&counts, true), Ok(cost));
     let mut dearer = Rate::clone(&rate);

@@ -1,7 +1,7 @@
 //! Entries of a book: titles, tiers of their own, and choices that a client has by a model's name.
 
 use meter::TokenType;
-use price::{Book, Charge, Currency, Unpriced, Usage, WarningKind, has_tiers, instant};
+use price::{Book, Charge, Currency, Unpriced, Usage, WarningKind, instant, is_hosted};
 
 fn book(entries: &[&str]) -> Book {
     let text = format!("version: v\ncurrency: USD\nmodels:\n  - {}\n", entries.join("\n  - "));
@@ -219,9 +219,8 @@ fn reasons_and_currencies_have_stable_names() {
 }
 
 #[test]
-fn only_providers_with_tiers_are_trusted() {
-    let trusted =
-        ["openai", "anthropic", "gcp.gemini", "azure.ai.openai", "vllm", "OpenAI", ""].map(has_tiers);
+fn only_hosted_providers_are_trusted() {
+    let trusted = ["openai", "anthropic", "gcp.vertex_ai", "openrouter", "vllm", "OpenAI", ""].map(is_hosted);
     assert_eq!(trusted, [true, true, true, true, false, false, false]);
 }
 

@@ -239,6 +239,32 @@ fn one_hour_cache_writes_have_their_own_price() {
 }
 
 #[test]
+fn factors_of_speed_and_geography_become_tiers() {
+    let (import, book) = imported(
+        r#"{"m": {"input_cost_per_token": 5e-6, "input_cost_per_token_batches": 2.5e-6, "provider_specific_entry": {"us": 1.1, "fast": 2.0}},
+        "other": {"input_cost_per_token": 1e-6, "provider_specific_entry": {"realtime_ga_only": 1}},
+        "none": {"provider_specific_entry": {"us": 1.1}}}"#,
+    );
+    let prices = book.rates().filter(|rate| &*rate.entry == "m").map(|rate| {
+        (rate.tier.to_string(), rate.per_token[TokenType::Input as usize].unwrap_or(0) / 100_000)
+    });
+    let expected = [
+        ("standard", 50),
+        ("batch", 25),
+        ("fast", 100),
+        ("us", 55),
+        ("batch+fast", 50),
+        ("batch+fast+us", 55),
+        ("batch+us", 27),
+        ("fast+us", 110),
+    ];
+    assert_eq!(prices.collect::<Vec<_>>(), expected.map(|(tier, price)| (tier.to_owned(), price)));
+    assert_eq!(import.uncharged.keys().collect::<Vec<_>>(), ["provider_specific_entry"]);
+    assert_eq!(import.uncharged["provider_specific_entry"].1, "other");
+    assert_eq!(import.without_price, 1);
+}
+
+#[test]
 fn older_cache_read_name_counts_only_alone() {
     let (input, read, hit) = (
         r#""input_cost_per_token": 4e-6"#,

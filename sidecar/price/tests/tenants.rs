@@ -3,7 +3,7 @@
 use meter::TokenType;
 use price::{Book, Charge, Usage, diff};
 
-const TOKENS: [u64; TokenType::ALL.len()] = [1_000, 200, 0, 0, 0, 0, 0, 50, 7, 0, 0, 0];
+const TOKENS: [u64; TokenType::ALL.len()] = [1_000, 200, 0, 0, 0, 0, 0, 0, 0, 50, 7, 0, 0, 0];
 
 fn read(tenants: &str) -> Result<Book, Vec<String>> {
     let text = format!(

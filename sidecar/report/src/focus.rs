@@ -17,6 +17,7 @@ use std::io::{self, Write};
 use ledger::source::{Source, SourceError};
 use price::Book;
 
+use super::cell;
 use super::notes::Notes;
 use super::query::Query;
 
@@ -91,7 +92,8 @@ fn put(charges: &[charge::Charge], options: &Options, to: &mut dyn Write) -> io:
     let mut sheet = csv::Writer::from_writer(to);
     sheet.write_record(columns.iter().map(|column| column.name))?;
     for charge in charges {
-        sheet.write_record(columns.iter().map(|column| (column.value)(charge, options)))?;
+        let value = |column: &&Column| cell::plain(&(column.value)(charge, options)).into_owned();
+        sheet.write_record(columns.iter().map(value))?;
     }
     sheet.flush()
 }

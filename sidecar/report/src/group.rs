@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ledger::month;
 use ledger::source::{DeviceTotal, Share, Source, SourceError};
-use ledger::{Calendar, Class};
+use ledger::{Calendar, Class, DailyTotal};
 use meter::Provenance;
 use price::{Currency, Rate};
 use text::{Decimal, money};
@@ -153,7 +153,7 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
         if !is_selected {
             return Ok(());
         }
-        note(&mut notes, &contribution, query);
+        note(&mut notes, &contribution, query, rate);
         savings.add(contribution.line, rate, query.basis);
         if let Some(repeats) = &mut repeats {
             repeats.add(&contribution, rate, query.basis);
@@ -201,6 +201,14 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
     }
     notes.rows_for = rows_for;
     notes.left_out += left_out;
+    source.contradicted(&query.range, &mut |billed, row| {
+        let line = DailyTotal::of_row(row, None);
+        let contribution = Contribution { detail: Detail::Row(row, &[]), ..Contribution::new(&line, billed) };
+        if is_selected(query, &contribution, rate_of(&contribution, &rates)?) {
+            notes.contradicted += i128::from(line.sums.exchanges);
+        }
+        Ok(())
+    })?;
     notes.missing(source, query)?;
     let totals = totals(&groups);
     let apart = query.by.contains(&Key::Currency);
@@ -328,7 +336,7 @@ pub(crate) fn note_rows_gone(
     }
 }
 
-pub(crate) fn note(notes: &mut Notes, contribution: &Contribution<'_>, query: &Query) {
+pub(crate) fn note(notes: &mut Notes, contribution: &Contribution<'_>, query: &Query, rate: Option<&Rate>) {
     let (line, basis) = (contribution.line, query.basis);
     let month = if query.billed.is_some() { contribution.billed } else { month::of_day(line.key.day) };
     notes.months.entry(month).or_default();
@@ -343,6 +351,7 @@ pub(crate) fn note(notes: &mut Notes, contribution: &Contribution<'_>, query: &Q
     }
     match basis {
         Basis::Price if line.key.rate.is_none() => notes.unpriced(&line.key.model, exchanges),
+        Basis::Price if rate.is_some_and(Rate::is_tier_unpriced) => notes.unpriced_tiers += exchanges,
         Basis::Price => {}
         Basis::Gpu => notes.unmeasured += exchanges - i128::from(line.sums.energy_exchanges),
     }
@@ -350,7 +359,10 @@ pub(crate) fn note(notes: &mut Notes, contribution: &Contribution<'_>, query: &Q
     if line.key.output_provenance == Provenance::None && sums::went_well(line) {
         notes.uncounted += exchanges;
     }
-    notes.uncounted_prompts += sums::uncounted_prompts(line);
+    // A price per request, or of output alone, lacks nothing.
+    if rate.is_none_or(Rate::prices_prompts) {
+        notes.uncounted_prompts += sums::uncounted_prompts(line);
+    }
 }
 
 fn part<'a>(

@@ -232,10 +232,10 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 15, "{text}");
         assert!(
-            lines[2].starts_with(r#"    {"tenant": "beta", "exchanges": 2, "input_tokens": 34321, "#),
+            lines[2].starts_with(r#"    {"tenant": "beta", "exchanges": 2, "input_tokens": 35758, "#),
             "{text}"
         );
-        let end = r#""cost": null, "currency": null, "unpriced_exchanges": 2, "uncounted_prompts": 0, "cost_per_1m_input": null, "cost_per_1m_output": null, "cost_per_1m_tokens": null, "cost_per_exchange": null, "provenance": {"input": {"engine": "0.384778", "frames": "0.615222"}, "output": {"running": "1"}}},"#;
+        let end = r#""cost": null, "currency": null, "unpriced_exchanges": 2, "uncounted_prompts": 0, "cost_per_1m_input": null, "cost_per_1m_output": null, "cost_per_1m_tokens": null, "cost_per_exchange": null, "provenance": {"input": {"engine": "0.381676", "frames": "0.618324"}, "output": {"running": "1"}}},"#;
         assert!(lines[2].ends_with(end), "{text}");
         let around = [0, 1, 4, 5, 7, 8, 9, 10, 13].map(|at: usize| lines[at]).join("\n");
         let expected = r#"{

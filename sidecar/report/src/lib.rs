@@ -9,6 +9,7 @@ mod allocation;
 pub mod attributes;
 #[cfg(test)]
 mod billed_tests;
+mod cell;
 pub mod column;
 mod contributions;
 mod first_prices;

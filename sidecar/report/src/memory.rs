@@ -328,6 +328,8 @@ fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
             _ if known == Provenance::None => 0,
             // Without a random number, so that a seed gives the same values for the other types.
             TokenType::InputCacheWrite1h => by_type[TokenType::InputCacheWrite as usize] / 3,
+            TokenType::InputCachedAudio => by_type[TokenType::InputAudio as usize] / 4,
+            TokenType::InputCachedImage => by_type[TokenType::InputImage as usize] / 5,
             _ => chance.below(5000),
         };
     }

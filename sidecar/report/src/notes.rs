@@ -40,10 +40,14 @@ pub struct Notes {
     pub unpriced: BTreeMap<Arc<str>, i128>,
     /// Exchanges without a price, of further models.
     pub unpriced_other: i128,
+    /// Exchanges whose responses state a service tier, speed or geography that has no price.
+    pub unpriced_tiers: i128,
     /// Exchanges with unknown output tokens.
     pub uncounted: i128,
-    /// Exchanges that were answered, at least in part, with an uncounted prompt.
+    /// Exchanges that were answered, at least in part, with an uncounted prompt that has a price.
     pub uncounted_prompts: i128,
+    /// Exchanges whose server's token counts contradict one another, as far as their rows are stored.
+    pub contradicted: i128,
     /// Exchanges with unknown GPU time and energy.
     pub unmeasured: i128,
     /// The reason why rows were read in place of daily totals; `None` if they were not.
@@ -162,7 +166,7 @@ impl Notes {
         }
         if self.shed > 0 {
             said.push(format!(
-                "{} known only as totals by tenant and model, because the ledger's queue was full (class `shed`)",
+                "{} known only as totals (class `shed`): the ledger's queue was full, or they failed and are of no known tenant",
                 exchanges_are(self.shed)
             ));
         }
@@ -181,6 +185,14 @@ impl Notes {
             ));
         }
         said.extend(self.of_unpriced());
+        if self.unpriced_tiers > 0 {
+            let (are, their) = if self.unpriced_tiers == 1 { ("is", "its") } else { ("are", "their") };
+            said.push(format!(
+                "{} {are} charged without the price of {their} service tier, speed or geography, which the price book \
+                 lacks (`--by tier` shows `?`)",
+                exchanges(self.unpriced_tiers)
+            ));
+        }
         if self.uncounted > 0 {
             let have = if self.uncounted == 1 { "has" } else { "have" };
             said.push(format!("{} {have} no output token count", exchanges(self.uncounted)));
@@ -191,6 +203,14 @@ impl Notes {
                 "{} {have} no prompt token count, and {their} cost lacks the prompt (mostly clients that left early; \
                  `--usage continuous` counts it where the server supports it)",
                 exchanges(self.uncounted_prompts)
+            ));
+        }
+        if self.contradicted > 0 {
+            let (have, their) = if self.contradicted == 1 { ("has", "its") } else { ("have", "their") };
+            said.push(format!(
+                "{} {have} token counts that contradict one another: {their} dearer reading is charged (the ledger's column \
+                 `usage_disagreement`)",
+                exchanges(self.contradicted)
             ));
         }
         if self.unmeasured > 0 {
@@ -518,7 +538,7 @@ mod tests {
         for part in [
             "1 row was lost; its totals are included",
             "and 1 more gap; the view `gaps` lists it",
-            "1 exchange is known only as totals by tenant and model, because the ledger's queue was full",
+            "1 exchange is known only as totals (class `shed`): the ledger's queue was full",
             "1 exchange is left out: its row is not kept",
             "1 exchange has no price",
             "1 exchange has no output token count",
@@ -527,3 +547,7 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod by_rate;

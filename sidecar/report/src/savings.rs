@@ -101,12 +101,17 @@ impl SavingsSums {
         let (Some(rate), Basis::Price) = (rate, basis) else { return };
         let tokens = |kind: TokenType| i128::from(line.sums.tokens[kind as usize]);
         let price = |kind| i128::from(rate.price_of(kind).unwrap_or(0));
-        let dearer = |kind| price(kind) - price(TokenType::Input);
         if line.key.class != Class::Correction {
-            let read = TokenType::InputCached;
-            add(Kind::CacheReads, -tokens(read) * dearer(read));
+            // Against the price of the same tokens without a cache.
+            for (read, plain) in [
+                (TokenType::InputCached, TokenType::Input),
+                (TokenType::InputCachedAudio, TokenType::InputAudio),
+                (TokenType::InputCachedImage, TokenType::InputImage),
+            ] {
+                add(Kind::CacheReads, tokens(read) * (price(plain) - price(read)));
+            }
             for write in [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h] {
-                add(Kind::CacheWrites, tokens(write) * dearer(write));
+                add(Kind::CacheWrites, tokens(write) * (price(write) - price(TokenType::Input)));
             }
         }
     }

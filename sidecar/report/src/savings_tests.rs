@@ -33,9 +33,14 @@ proptest! {
             let Some(rate) = rate.filter(|rate| rate.currency.code() == "USD") else { continue };
             let price = |kind: TokenType| i128::from(rate.per_token[kind as usize].expect("a price"));
             let count = |kind: TokenType| i128::from(line.sums.tokens[kind as usize]);
-            let (read, plain) = (TokenType::InputCached, TokenType::Input);
+            let plain = TokenType::Input;
             let (write, hour) = (TokenType::InputCacheWrite, TokenType::InputCacheWrite1h);
-            *naive.entry(Kind::CacheReads).or_default() += count(read) * (price(plain) - price(read));
+            *naive.entry(Kind::CacheReads).or_default() += count(TokenType::InputCached)
+                * (price(plain) - price(TokenType::InputCached))
+                + count(TokenType::InputCachedAudio)
+                    * (price(TokenType::InputAudio) - price(TokenType::InputCachedAudio))
+                + count(TokenType::InputCachedImage)
+                    * (price(TokenType::InputImage) - price(TokenType::InputCachedImage));
             *naive.entry(Kind::CacheWrites).or_default() +=
                 count(write) * (price(write) - price(plain)) + count(hour) * (price(hour) - price(plain));
             let kind = match &*line.key.ending {

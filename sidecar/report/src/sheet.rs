@@ -1,8 +1,9 @@
 //! A report for spreadsheets: CSV, one row for each group; if rounded, also one for each total. A name that a
-//! spreadsheet would read as a formula gets an apostrophe before it.
+//! spreadsheet would read as a formula gets an apostrophe before it, and invisible characters are escaped.
 
 use std::io::{self, Write};
 
+use super::cell;
 use super::column::Column;
 use super::group::Report;
 use super::key::Key;
@@ -24,7 +25,7 @@ pub fn write(report: &Report, columns: &[Column], round: Option<u32>, to: &mut d
         let first = round.map(|_| if group.is_total { "total" } else { "group" }.to_owned());
         let mut names = report.query.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency);
         let names =
-            keys().map(|_| names.next().map_or_else(String::new, |(_, value)| harmless(value.to_string())));
+            keys().map(|_| names.next().map_or_else(String::new, |(_, value)| harmless(&value.to_string())));
         let cells = columns.iter().map(|column| column.cell(group, &report.query, round).to_string());
         sheet.write_record(first.into_iter().chain(names).chain(cells))?;
     }
@@ -32,6 +33,8 @@ pub fn write(report: &Report, columns: &[Column], round: Option<u32>, to: &mut d
 }
 
 /// Escapes a name, which is text of clients: a spreadsheet would run one that begins like a formula.
-fn harmless(name: String) -> String {
-    if name.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{name}") } else { name }
+fn harmless(name: &str) -> String {
+    let name = cell::plain(name);
+    let mark = if name.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    format!("{mark}{name}")
 }

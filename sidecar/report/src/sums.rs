@@ -128,22 +128,22 @@ impl Sums {
 
     /// All prompt tokens, cached ones included.
     pub fn input(&self) -> i128 {
-        self.total(true)
+        self.of(TokenType::is_input)
     }
 
     /// Prompt tokens that a cache had.
     pub fn cached(&self) -> i128 {
-        self.tokens[TokenType::InputCached as usize]
+        self.of(TokenType::is_cached)
     }
 
     /// All generated tokens, reasoning ones included.
     pub fn output(&self) -> i128 {
-        self.total(false)
+        self.of(|kind| !kind.is_input())
     }
 
-    fn total(&self, input: bool) -> i128 {
-        let of_it = TokenType::ALL.iter().filter(|kind| kind.is_input() == input);
-        of_it.map(|kind| self.tokens[*kind as usize]).sum()
+    fn of(&self, belongs: fn(TokenType) -> bool) -> i128 {
+        let types = TokenType::ALL.into_iter().filter(|kind| belongs(*kind));
+        types.map(|kind| self.tokens[kind as usize]).sum()
     }
 }
 

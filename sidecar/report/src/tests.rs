@@ -1,11 +1,12 @@
 //! Reports against a twin that adds up rows one by one, and reports from daily totals against those from rows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ledger::source::{DAY_US, Gap};
 use ledger::{Calendar, Range, Zone, month};
 use ledger::{Class, DailyTotal};
-use meter::{Provenance, TokenType};
+use meter::{Disagreement, Provenance, TokenType};
 use price::Charge;
 use proptest::prelude::*;
 use serde_json::Value as Json;
@@ -200,8 +201,9 @@ proptest! {
             let cell = |name: &str| record[header.iter().position(|is| is == name).expect("a column")].to_owned();
             prop_assert_eq!(&object["tenant"], &group.values[0].to_string());
             let tenant = cell("tenant");
-            prop_assert_eq!(tenant.trim_start_matches('\''), group.values[0].to_string());
-            prop_assert!(!tenant.starts_with('='));
+            let name = group.values[0].to_string();
+            prop_assert_eq!(tenant.trim_start_matches('\''), crate::cell::plain(&name));
+            prop_assert!(!tenant.starts_with('=') && !tenant.contains(char::is_control));
             prop_assert_eq!(object["exchanges"].to_string(), cell("exchanges"));
             let sum = |input: bool| TokenType::ALL.iter().filter(|kind| kind.is_input() == input)
                 .map(|kind| object[kind.name()].as_i64().expect("a count")).sum::<i64>();
@@ -348,6 +350,26 @@ fn uncounted_prompts_are_shown_by_row() {
     assert!(rows > 0);
     let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
     assert!(text.lines().nth(1).expect("a header").contains("unpriced  uncounted  input known"), "{text}");
+}
+
+#[test]
+fn contradicted_counts_are_noted() {
+    let mut memory = Memory::of_chance(3, 50);
+    let is_counted = |row: &ledger::Row| row.role.is_counted() && row.ended_us >= memory.kept_since_us;
+    let counted: Vec<_> = (0..memory.rows.len()).filter(|n| is_counted(&memory.rows[*n].1)).collect();
+    let marks = [Disagreement::Total, Disagreement::Part, Disagreement::Sequence, Disagreement::CachedExcess];
+    for (n, mark) in counted.iter().zip(marks) {
+        memory.rows[*n].1.usage_disagreement = Some(mark);
+    }
+    let tenant = Arc::clone(&memory.rows[counted[0]].1.tenant);
+    let expected = counted[..3].iter().filter(|n| memory.rows[**n].1.tenant == tenant).count();
+    let notes = report(&memory, &query(&[])).notes;
+    assert_eq!(notes.contradicted, 3);
+    let said = notes.sentences(&Range::ALL).join("\n");
+    assert!(said.contains("3 exchanges have token counts that contradict one another"), "{said}");
+    let filters = vec![Filter { key: Key::Tenant, except: false, patterns: vec![Glob::new(&tenant)] }];
+    let notes = report(&memory, &Query { filters, ..query(&[]) }).notes;
+    assert_eq!(notes.contradicted, expected as i128);
 }
 
 #[test]

@@ -95,7 +95,8 @@ fn read(path: &Path) -> Result<Tokenizer, Reason> {
 }
 
 /// A tokenizer that cannot be loaded. Its text names the file, the reason and the remedy.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the tokenizer of model {model:?}, {}: {reason}", path.display())]
 pub struct LoadError {
     /// The model.
     pub model: String,
@@ -106,16 +107,26 @@ pub struct LoadError {
 }
 
 /// The reason that a tokenizer cannot be loaded.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Reason {
     /// The file cannot be read.
+    #[error("cannot be read: {0}. Give the path of the model's tokenizer.json or of its folder")]
     Unreadable(io::Error),
     /// It is longer than [`FILE_MAX_BYTES`].
+    #[error(
+        "has more than {} MiB, so it is not a tokenizer.json. Give the path of the model's own",
+        FILE_MAX_BYTES >> 20
+    )]
     TooLarge,
     /// The library cannot parse it; with the library's message, cut to
     /// [`MESSAGE_MAX_BYTES`].
+    #[error(
+        "is not a usable Hugging Face tokenizer.json: {0}. \
+         A tokenizer.model or tokenizer_config.json is another format; fetch the model's tokenizer.json"
+    )]
     Invalid(String),
     /// The model has two tokenizers.
+    #[error("is the second one of its model. Name each model once")]
     Duplicate,
 }
 
@@ -124,38 +135,5 @@ impl Reason {
         let mut message = error.to_string();
         message.truncate(message.floor_char_boundary(MESSAGE_MAX_BYTES));
         Self::Invalid(message)
-    }
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        write!(f, "the tokenizer of model {:?}, {path}: ", self.model)?;
-        match &self.reason {
-            Reason::Unreadable(error) => write!(
-                f,
-                "cannot be read: {error}. Give the path of the model's tokenizer.json or of its folder"
-            ),
-            Reason::TooLarge => write!(
-                f,
-                "has more than {} MiB, so it is not a tokenizer.json. Give the path of the model's own",
-                FILE_MAX_BYTES >> 20
-            ),
-            Reason::Invalid(message) => write!(
-                f,
-                "is not a usable Hugging Face tokenizer.json: {message}. \
-                 A tokenizer.model or tokenizer_config.json is another format; fetch the model's tokenizer.json"
-            ),
-            Reason::Duplicate => write!(f, "is the second one of its model. Name each model once"),
-        }
-    }
-}
-
-impl std::error::Error for LoadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.reason {
-            Reason::Unreadable(error) => Some(error),
-            Reason::TooLarge | Reason::Invalid(_) | Reason::Duplicate => None,
-        }
     }
 }

@@ -16,8 +16,6 @@ pub(super) struct Choices {
     pub(super) finishes: [Option<Finish>; FINISHES],
     /// Bits of the timed choices that the body finished before the current frame.
     finished_earlier: u8,
-    /// Bits of the timed choices with a final count.
-    counted_timed: u8,
     /// Some choice has content.
     pub(super) has_content: bool,
     pub(super) marks: EndMarks,
@@ -109,20 +107,17 @@ impl Choices {
         self.finished_earlier = self.by_body.timed;
     }
 
-    /// Returns the scope of a count. A count after the finish of its choice is final, once: LiteLLM sends it
-    /// in a frame of its own that still names the choice. In the frame of the finish the scanner decides:
-    /// the `timings` of llama.cpp there are a running count.
-    pub(super) fn scope(&mut self, scope: Scope) -> Scope {
-        let (Scope::Running(choice) | Scope::Choice(Some(choice))) = scope else { return scope };
-        if choice as usize >= TIMED_CHOICES {
-            return scope;
+    /// Returns the scope of a count. A count after the finish of its choice is final: LiteLLM sends it in a frame of its
+    /// own that still names the choice. In the frame of the finish the scanner decides: the `timings` of llama.cpp
+    /// there are a running count.
+    pub(super) fn scope(&self, scope: Scope) -> Scope {
+        match scope {
+            Scope::Running(choice)
+                if (choice as usize) < TIMED_CHOICES && self.finished_earlier & (1 << choice) != 0 =>
+            {
+                Scope::Choice(Some(choice))
+            }
+            scope => scope,
         }
-        let bit = 1 << choice;
-        let last = matches!(scope, Scope::Choice(_)) || self.finished_earlier & bit != 0;
-        if last && self.counted_timed & bit == 0 {
-            self.counted_timed |= bit;
-            return Scope::Choice(Some(choice));
-        }
-        Scope::Running(choice)
     }
 }

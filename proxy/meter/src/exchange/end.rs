@@ -6,8 +6,9 @@ use scan::{EndMark, ServerReport};
 use super::Meter;
 use crate::close::Close;
 use crate::position;
-use crate::record::{Identity, Record, Timing, Weight};
+use crate::record::{Identity, Record, StreamPace, Timing, Weight};
 use crate::track::Track;
+use crate::usage_resolver::Resolved;
 use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
 
 impl Meter {
@@ -15,7 +16,8 @@ impl Meter {
     pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
         self.resolver.is_entire = self.resolver.is_body
             && matches!(close, Close::Clean { whole: true } | Close::ClientGone { whole: true });
-        let (tokens, cached_excess) = self.engine_tokens().unwrap_or_else(|| self.body_tokens());
+        let resolved = self.engine_tokens().unwrap_or_else(|| self.body_tokens());
+        let Resolved { tokens, cached_excess, disagreement } = resolved;
         self.keep_times_of_streams();
         let ending = self.ending(close, self.choices.has_content || tokens.output() > 0);
         self.stall_at_end(at);
@@ -36,15 +38,18 @@ impl Meter {
             visible_chars: self.visible.chars,
             usage_rejected: self.resolver.rejected,
             cached_excess,
+            disagreement,
+            unknown_counts: self.unknown_counts.map(|names| names.0).unwrap_or_default(),
+            is_compacted: false,
             upstream_attempts: 1,
         }
     }
 
-    /// The counts of the body, and the cached tokens beyond the prompt.
-    fn body_tokens(&self) -> (Tokens, u64) {
+    /// The counts of the body.
+    fn body_tokens(&self) -> Resolved {
         // An error's body counts nothing, whatever it claims.
         if self.answer.is_broken() || self.answer.is_error() {
-            return (Tokens::NONE, 0);
+            return Resolved::new(Tokens::NONE, 0, None);
         }
         self.resolver.billed(
             self.dialect,
@@ -56,7 +61,7 @@ impl Meter {
     }
 
     /// The times of an exchange with `tokens` that ended at `at`.
-    fn timing(&self, tokens: &Tokens, load: &LoadSpan, at: Tick) -> Timing {
+    fn timing(&mut self, tokens: &Tokens, load: &LoadSpan, at: Tick) -> Timing {
         let t0 = self.sent.t0();
         let is_streamed = self.answer.is_streamed();
         let duration_ns = at.since(t0);
@@ -64,7 +69,12 @@ impl Meter {
         let in_stream = |tick: Option<Tick>| since_t0(tick).filter(|_| is_streamed);
         let first_token_ns = in_stream(self.firsts.token);
 
-        let output = tokens.output();
+        // Speed is that of the model, whatever the invoice counts.
+        let used = match tokens.output_provenance {
+            Provenance::Reported => self.resolver.used(),
+            _ => [None; 2],
+        };
+        let [input, output] = [used[0].unwrap_or(tokens.input()), used[1].unwrap_or(tokens.output())];
         let started = self.tracks.timed().filter(|track| track.first.is_some()).count() as u64;
         let generation_ns: u64 = match is_streamed {
             true => self.tracks.timed().filter_map(Track::generation_ns).sum(),
@@ -79,18 +89,33 @@ impl Meter {
             true => Weight::Exact,
             false => Weight::Spread,
         };
-        let inter_token = match weight {
-            Weight::Exact => self.pace.inter_token.exact(),
-            Weight::Spread => self.pace.inter_token.spread(timed.saturating_sub(started)),
-        };
+        let output_chunk = self.chunks.as_ref().map(|chunks| chunks.gaps());
+        let mut pace =
+            output_chunk.map(|gaps| Box::new(StreamPace { output_chunk: gaps, ..StreamPace::default() }));
+        if let Some(own) = &self.pace {
+            let pace = pace.get_or_insert_default();
+            pace.chunk_gap = own.chunk_gap.exact();
+            (pace.inter_token, pace.position) = match weight {
+                Weight::Exact => (own.inter_token.exact(), own.position),
+                Weight::Spread => {
+                    let seen = self.tracks.first_weight();
+                    let position = position::spread(&own.position, seen, output, self.choices.count);
+                    (own.inter_token.spread(timed.saturating_sub(started)), position)
+                }
+            };
+        }
+        if let (Some(report), 2..) = (&mut self.server, self.choices.count) {
+            // Each of several answers has its own drafts, and the last report covers one.
+            (report.draft_tokens, report.accepted_draft_tokens) = (None, None);
+        }
         let (visible_chars, visible_ns) = self.visible.paced();
-        let uncached = tokens.input().saturating_sub(tokens.of(crate::TokenType::InputCached));
+        let uncached = input.saturating_sub(tokens.cached());
 
         Timing {
             upload_ns: t0.since(self.sent.began),
             duration_ns,
             first_byte_ns: since_t0(self.firsts.byte),
-            first_chunk_ns: in_stream(self.firsts.chunk),
+            first_chunk_ns: since_t0(self.chunks.as_ref().map(|chunks| chunks.first)),
             first_token_ns,
             first_visible_ns: in_stream(self.visible.first()),
             first_tool_ns: in_stream(self.firsts.tool),
@@ -102,33 +127,18 @@ impl Meter {
             output_rate: per_second(generation_tokens, generation_ns),
             input_rate: first_token_ns.and_then(|ns| per_second(uncached, ns)),
             visible_chars_rate: per_second(visible_chars, if is_streamed { visible_ns } else { 0 }),
-            inter_token,
-            chunk_gap: self.pace.chunk_gap.exact(),
-            longest_gap_ns: self.pace.longest_gap_ns,
-            longest_token_gap_ns: match weight {
-                Weight::Exact => self.pace.longest_token_gap_ns,
-                Weight::Spread => 0,
+            pace,
+            longest_gap_ns: self.pace.as_ref().map_or(0, |pace| pace.longest_gap_ns),
+            longest_token_gap_ns: match (&self.pace, weight) {
+                (Some(pace), Weight::Exact) => pace.longest_token_gap_ns,
+                _ => 0,
             },
             weight,
-            position: match weight {
-                Weight::Exact => self.pace.position,
-                Weight::Spread => {
-                    let seen = self.tracks.first_weight();
-                    position::spread(&self.pace.position, seen, output, self.choices.count)
-                }
-            },
-            stalls: self.pace.stalls.count,
-            stalled_ns: self.pace.stalls.ns,
+            stalls: self.stalls.count,
+            stalled_ns: self.stalls.ns,
             client_wait_ns: self.client_wait_ns,
             concurrency: load.concurrency(),
-            server: match (self.server.as_deref(), self.choices.count) {
-                (None, _) => ServerReport::default(),
-                (Some(report), 0 | 1) => *report,
-                // Each of several answers has its own drafts, and the last report covers one.
-                (Some(report), _) => {
-                    ServerReport { draft_tokens: None, accepted_draft_tokens: None, ..*report }
-                }
-            },
+            server: self.server.take().filter(|report| **report != ServerReport::default()),
         }
     }
 

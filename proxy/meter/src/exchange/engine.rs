@@ -1,11 +1,12 @@
 //! The token counts of an inference engine in whose process the meter runs: [`Meter::count_by_engine`] defines
 //! what they replace.
 
-use scan::{Counts, Delta, Finish};
+use scan::{Count, Counts, Delta, Finish};
 
-use super::{Meter, Pace};
+use super::{Meter, Stalls};
+use crate::prompt::Prompt;
 use crate::track::Tracks;
-use crate::usage_resolver::Prompt;
+use crate::usage_resolver::Resolved;
 use crate::{Provenance, Tick, TokenType, Tokens};
 
 /// The counts of the engine so far.
@@ -88,18 +89,18 @@ impl Meter {
     /// once; each prompt of a list, and each round of a tool loop, is one more. A length that exceeds the
     /// limit, alone or with the earlier ones, is rejected with all its parts.
     pub fn engine_prompt(&mut self, prompt: EnginePrompt) {
-        let counts = self.resolver.plausible(Counts {
-            input: Some(prompt.input),
-            input_cached: prompt.cached,
-            input_cache_write: prompt.cache_write,
-            input_audio: prompt.audio,
-            input_image: prompt.image,
-            input_video: prompt.video,
-            ..Counts::default()
-        });
+        let counts = Counts::of([
+            (Count::Input, Some(prompt.input)),
+            (Count::InputCached, prompt.cached),
+            (Count::InputCacheWrite, prompt.cache_write),
+            (Count::InputAudio, prompt.audio),
+            (Count::InputImage, prompt.image),
+            (Count::InputVideo, prompt.video),
+        ]);
+        let counts = self.resolver.plausible(counts);
         let sum = self.by_engine().tokens.input();
         let Some(prompt) = Prompt::of(&counts) else { return };
-        if !self.resolver.accept(sum.saturating_add(prompt.input)) {
+        if !self.resolver.accept(sum.saturating_add(prompt.input())) {
             return;
         }
         let counts = self.by_engine();
@@ -143,7 +144,8 @@ impl Meter {
     fn discard_token_times(&mut self) {
         self.firsts.token = None;
         self.tracks = Tracks::default();
-        self.pace = Pace::new(self.pace.stalls.limit_ns);
+        self.pace = None;
+        self.stalls = Stalls::above(self.stalls.limit_ns);
     }
 
     /// Takes content of the body that is not counted: it still decides if the body's input can be trusted.
@@ -156,25 +158,27 @@ impl Meter {
         }
     }
 
-    /// Returns the counts of an exchange that the engine counts, and the cached tokens beyond its prompts.
-    pub(super) fn engine_tokens(&self) -> Option<(Tokens, u64)> {
+    /// Returns the counts of an exchange that the engine counts.
+    pub(super) fn engine_tokens(&self) -> Option<Resolved> {
         let EngineCounts { mut tokens, cached_excess } = **self.engine.as_ref()?;
         if tokens.input_provenance == Provenance::Engine {
-            return Some((tokens, cached_excess));
+            return Some(Resolved::new(tokens, cached_excess, None));
         }
         if self.answer.is_broken() || self.answer.is_error() {
-            return Some((tokens, 0));
+            return Some(Resolved::new(tokens, 0, None));
         }
-        let (choices, request, is_finished) = (self.choices.count, &self.sent.facts, self.is_finished());
+        let (choices, request) = (self.choices.count, &self.sent.facts);
+        let reported = self.resolver.reported(choices, request, self.is_finished());
         let body = match self.dialect.generates() {
-            true => self.resolver.tokens(choices, request, is_finished, 0),
+            true => self.resolver.tokens(reported.as_ref(), choices, request, 0),
             false => self.resolver.prompt(),
         };
         tokens.input_provenance = body.input_provenance;
         for kind in TokenType::ALL.into_iter().filter(|kind| kind.is_input()) {
             tokens.by_type[kind as usize] = body.of(kind);
         }
-        Some((tokens, self.resolver.cached_excess(choices, request, is_finished)))
+        let cached_excess = self.resolver.cached_excess(reported.as_ref(), choices, request);
+        Some(Resolved::new(tokens, cached_excess, None))
     }
 
     /// Discards the times of an answer that the engine counted and that is not a stream.

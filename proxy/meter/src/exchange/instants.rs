@@ -7,8 +7,6 @@ use crate::Tick;
 pub(super) struct FirstTicks {
     /// A byte of the body.
     pub(super) byte: Option<Tick>,
-    /// A frame other than a keep-alive.
-    pub(super) chunk: Option<Tick>,
     /// A token of any kind.
     pub(super) token: Option<Tick>,
     /// A part of a tool call.

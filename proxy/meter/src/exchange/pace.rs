@@ -3,10 +3,10 @@
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::gaps::GapHistogram;
 use crate::record::Span;
-use crate::track::TokenFrame;
+use crate::track::{Gap, TokenFrame};
 
 /// The gaps between the frames with tokens of each timed choice.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pace {
     /// Gaps by token, and the longest.
     pub(super) inter_token: GapHistogram,
@@ -15,7 +15,6 @@ pub(super) struct Pace {
     pub(super) chunk_gap: GapHistogram,
     pub(super) longest_gap_ns: u64,
     pub(super) position: [Span; POSITION_NAMES.len()],
-    pub(super) stalls: Stalls,
 }
 
 /// The silent gaps above a limit.
@@ -27,21 +26,8 @@ pub(super) struct Stalls {
 }
 
 impl Pace {
-    /// A pace without gaps. One of more than `stall_ns` will be a stall.
-    pub(super) fn new(stall_ns: u64) -> Self {
-        Self {
-            inter_token: GapHistogram::default(),
-            longest_token_gap_ns: 0,
-            chunk_gap: GapHistogram::default(),
-            longest_gap_ns: 0,
-            position: Default::default(),
-            stalls: Stalls { limit_ns: stall_ns, ns: 0, count: 0 },
-        }
-    }
-
-    /// Adds a frame; the first one of a choice has no gap.
-    pub(super) fn add(&mut self, frame: TokenFrame) {
-        let Some(gap) = frame.gap else { return };
+    /// Adds a frame, which came after this gap.
+    pub(super) fn add(&mut self, frame: TokenFrame, gap: Gap) {
         self.chunk_gap.add(gap.ns, 1);
         self.longest_gap_ns = self.longest_gap_ns.max(gap.ns);
         let each = self.inter_token.add(gap.ns, frame.tokens);
@@ -49,11 +35,15 @@ impl Pace {
         let span = &mut self.position[POSITION.partition_point(|&end| end < frame.reached)];
         span.tokens = span.tokens.saturating_add(frame.tokens);
         span.ns = span.ns.saturating_add(gap.ns);
-        self.stalls.add(gap.silent_ns);
     }
 }
 
 impl Stalls {
+    /// No stall yet. A gap of more than `limit_ns` will be one.
+    pub(super) fn above(limit_ns: u64) -> Self {
+        Self { limit_ns, ns: 0, count: 0 }
+    }
+
     /// Adds `silent_ns` if it is a stall.
     pub(super) fn add(&mut self, silent_ns: u64) {
         if silent_ns > self.limit_ns {

@@ -1,9 +1,11 @@
 //! Cohere's `POST …/v2/chat`, as vLLM serves it: typed events with all content in `delta`. Counts are
-//! written as fractions (`12.0`).
+//! written as fractions (`12.0`). Cohere's invoice has the billed units, and the model used `tokens`, which include
+//! those that Cohere adds to the prompt.
 
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use crate::counts::Count;
 use crate::field::{Field, Fields};
 use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
@@ -22,10 +24,6 @@ const FRAME: &[(&str, Field)] = &[
     ("delta.message.tool_calls.function.name", Field::Tool),
     ("delta.message.tool_calls.function.arguments", Field::Tool),
     ("delta.finish_reason", Field::Finish),
-    ("delta.usage", Field::InnerUsage),
-    ("delta.usage.tokens.input_tokens", Field::InputTokens),
-    ("delta.usage.tokens.output_tokens", Field::OutputTokens),
-    ("delta.usage.cached_tokens", Field::CachedTokens),
 ];
 
 /// The fields of an unstreamed answer.
@@ -38,9 +36,11 @@ const WHOLE: &[(&str, Field)] = &[
     ("message.tool_calls[].function.arguments", Field::WholeTool),
     ("finish_reason", Field::WholeFinish),
     ("usage", Field::Usage),
-    ("usage.tokens.input_tokens", Field::InputTokens),
-    ("usage.tokens.output_tokens", Field::OutputTokens),
-    ("usage.cached_tokens", Field::CachedTokens),
+    ("usage.billed_units.input_tokens", Field::Count(Count::Input)),
+    ("usage.billed_units.output_tokens", Field::Count(Count::Output)),
+    ("usage.tokens.input_tokens", Field::Count(Count::InputUsed)),
+    ("usage.tokens.output_tokens", Field::Count(Count::OutputUsed)),
+    ("usage.cached_tokens", Field::Count(Count::InputCached)),
     // An answer in the shape of another path.
     ("usage.prompt_tokens", Field::Extra(FOREIGN_INPUT)),
     ("usage.completion_tokens", Field::Extra(FOREIGN_OUTPUT)),
@@ -63,4 +63,9 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    super::foreign::with(&[FRAME, WHOLE].concat())
+        .also_at("delta.usage", Field::InnerUsage, "usage")
+        .with_unknown("usage")
+        .with_unknown("delta.usage")
+});

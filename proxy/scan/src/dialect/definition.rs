@@ -77,3 +77,9 @@ pub(crate) enum Form {
     /// The content is unknown.
     Opaque,
 }
+
+/// Returns true if a transcript in `format` may contain its token count. Text and subtitles (`srt`, `vtt`)
+/// cannot, and `verbose_json` counts seconds.
+pub(crate) fn may_count_tokens(format: &[u8]) -> bool {
+    matches!(format, b"json" | b"diarized_json")
+}

@@ -8,9 +8,10 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use crate::counts::Count;
 use crate::field::{Field, Fields};
 
-/// The fields of a typed frame. Rank 0 counts the tool results in the prompt.
+/// The fields of a typed frame.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Root),
     ("event_type", Field::Type),
@@ -28,21 +29,9 @@ const FRAME: &[(&str, Field)] = &[
     ("interaction.agent", Field::Model),
     ("interaction.service_tier", Field::ServiceTier),
     ("interaction.status", Field::InnerStatus),
-    ("interaction.usage", Field::InnerUsage),
-    ("interaction.usage.total_input_tokens", Field::InputTokens),
-    ("interaction.usage.total_tool_use_tokens", Field::Extra(0)),
-    ("interaction.usage.total_cached_tokens", Field::CachedTokens),
-    ("interaction.usage.total_output_tokens", Field::OutputTokens),
-    ("interaction.usage.total_thought_tokens", Field::ReasoningTokens),
-    ("interaction.usage.input_tokens_by_modality[]", Field::Modality),
-    ("interaction.usage.input_tokens_by_modality[].modality", Field::ModalityName),
-    ("interaction.usage.input_tokens_by_modality[].tokens", Field::Extra(1)),
-    ("interaction.usage.output_tokens_by_modality[]", Field::OutputModality),
-    ("interaction.usage.output_tokens_by_modality[].modality", Field::ModalityName),
-    ("interaction.usage.output_tokens_by_modality[].tokens", Field::Extra(1)),
 ];
 
-/// The fields of an unstreamed answer.
+/// The fields of an unstreamed answer. Rank 0 counts the tool results in the prompt.
 const WHOLE: &[(&str, Field)] = &[
     ("id", Field::Id),
     ("model", Field::Model),
@@ -58,17 +47,24 @@ const WHOLE: &[(&str, Field)] = &[
     ("outputs[].summary[].text", Field::WholeReasoning),
     ("outputs[].name", Field::WholeTool),
     ("usage", Field::Usage),
-    ("usage.total_input_tokens", Field::InputTokens),
+    ("usage.total_input_tokens", Field::Count(Count::Input)),
     ("usage.total_tool_use_tokens", Field::Extra(0)),
-    ("usage.total_cached_tokens", Field::CachedTokens),
-    ("usage.total_output_tokens", Field::OutputTokens),
-    ("usage.total_thought_tokens", Field::ReasoningTokens),
+    ("usage.total_cached_tokens", Field::Count(Count::InputCached)),
+    ("usage.total_output_tokens", Field::Count(Count::Output)),
+    ("usage.total_thought_tokens", Field::Count(Count::OutputReasoning)),
+    ("usage.total_tokens", Field::Count(Count::Total)),
+    ("usage.cached_tokens_by_modality[]", Field::CachedModality),
+    ("usage.cached_tokens_by_modality[].modality", Field::PartName),
+    ("usage.cached_tokens_by_modality[].tokens", Field::Extra(1)),
     ("usage.input_tokens_by_modality[]", Field::Modality),
-    ("usage.input_tokens_by_modality[].modality", Field::ModalityName),
+    ("usage.input_tokens_by_modality[].modality", Field::PartName),
     ("usage.input_tokens_by_modality[].tokens", Field::Extra(1)),
     ("usage.output_tokens_by_modality[]", Field::OutputModality),
-    ("usage.output_tokens_by_modality[].modality", Field::ModalityName),
+    ("usage.output_tokens_by_modality[].modality", Field::PartName),
     ("usage.output_tokens_by_modality[].tokens", Field::Extra(1)),
+    ("usage.tool_use_tokens_by_modality[]", Field::ToolModality),
+    ("usage.tool_use_tokens_by_modality[].modality", Field::PartName),
+    ("usage.tool_use_tokens_by_modality[].tokens", Field::Extra(1)),
 ];
 
 /// The definition of this dialect.
@@ -86,4 +82,9 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    super::foreign::with(&[FRAME, WHOLE].concat())
+        .also_at("interaction.usage", Field::InnerUsage, "usage")
+        .with_unknown("usage")
+        .with_unknown("interaction.usage")
+});

@@ -7,6 +7,7 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use crate::counts::Count;
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 use crate::request::{Key, TOP_COUNTS};
@@ -21,9 +22,9 @@ const FRAME: &[(&str, Field)] = &[
     ("completion_probabilities", Field::Logprobs),
     ("stop", Field::Stop),
     ("stop_type", Field::Finish),
-    ("tokens_predicted", Field::OutputTokens),
-    ("tokens_evaluated", Field::InputTokens),
-    ("timings.cache_n", Field::CachedTokens),
+    ("tokens_predicted", Field::Count(Count::Output)),
+    ("tokens_evaluated", Field::Count(Count::Input)),
+    ("timings.cache_n", Field::Count(Count::InputCached)),
     ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
     ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
     ("timings.draft_n", Field::Drafted),
@@ -43,9 +44,9 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].completion_probabilities", Field::Logprobs),
     ("[].stop", Field::Stop),
     ("[].stop_type", Field::Finish),
-    ("[].tokens_predicted", Field::OutputTokens),
-    ("[].tokens_evaluated", Field::InputTokens),
-    ("[].timings.cache_n", Field::CachedTokens),
+    ("[].tokens_predicted", Field::Count(Count::Output)),
+    ("[].tokens_evaluated", Field::Count(Count::Input)),
+    ("[].timings.cache_n", Field::Count(Count::InputCached)),
     ("[].model", Field::Model),
     ("[].error", Field::Error),
 ];
@@ -65,4 +66,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| super::foreign::with(&[FRAME, ELEMENT].concat()));

@@ -23,4 +23,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| super::foreign::with(&[FRAME, ELEMENT].concat()));

@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use crate::counts::Count;
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 
@@ -15,8 +16,9 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("logprobs", Field::Logprobs),
     ("done", Field::Stop),
     ("done_reason", Field::Finish),
-    ("prompt_eval_count", Field::InputTokens),
-    ("eval_count", Field::OutputTokens),
+    ("prompt_eval_count", Field::Count(Count::Input)),
+    ("prompt_eval_cached_count", Field::Count(Count::InputCached)),
+    ("eval_count", Field::Count(Count::Output)),
     ("load_duration", Field::Queue(Unit::Nanoseconds)),
     ("prompt_eval_duration", Field::Prefill(Unit::Nanoseconds)),
     ("eval_duration", Field::Decode(Unit::Nanoseconds)),
@@ -46,4 +48,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[COMMON, FRAME].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| super::foreign::with(&[COMMON, FRAME].concat()));

@@ -24,4 +24,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[COMMON, FRAME].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| super::foreign::with(&[COMMON, FRAME].concat()));

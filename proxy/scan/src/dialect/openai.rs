@@ -1,21 +1,37 @@
-//! The fields that the two OpenAI dialects share: the frame around the choices, and the usage object with
-//! the additions of vLLM, SGLang, LMDeploy (`output_ids`) and llama.cpp.
+//! The fields that the two OpenAI dialects share: the frame around the choices, with the additions of vLLM, LMDeploy
+//! (`output_ids`) and llama.cpp. A usage may stand in a choice (Moonshot) or below a member of the provider (`x_groq`).
 //!
 //! Times: llama.cpp's `timings` count the first token to the prompt. vLLM's `metrics` measure the first
 //! token from the scheduling of the request, and the queue time separately. mistral.rs reports seconds
 //! inside `usage`. Dynamo sends `nvext.timing` to clients that request it. llama.cpp counts speculative
 //! decoding in `timings`, vLLM in `metrics` (`--per-request-spec-decode-metrics`).
 
-use crate::field::Field;
+use super::usage;
+use crate::field::{Field, Fields};
 use crate::frame::Unit;
+use crate::name::Dimension;
+
+/// Builds the tree of the fields of both dialects and of `paths`.
+pub(super) fn fields(paths: &[(&'static str, Field)]) -> Fields {
+    let places = [("choices[].usage", Field::InnerUsage), ("*.usage", Field::InnerUsage)];
+    usage::fields(&[COMMON, paths].concat(), &places)
+}
+
+/// The same, also of each element of an array: LiteLLM answers a list of models with an array of answers.
+pub(super) fn fields_and_lists(paths: &[(&'static str, Field)]) -> Fields {
+    fields(paths).also_at("[]", Field::Element, "")
+}
 
 /// The fields of both dialects.
-pub(crate) const COMMON: &[(&str, Field)] = &[
+const COMMON: &[(&str, Field)] = &[
     ("id", Field::Id),
     ("model", Field::Model),
     ("object", Field::Object),
     ("error", Field::Error),
     ("service_tier", Field::ServiceTier),
+    // What the client sends, and SGLang's parts of the count.
+    ("metadata", Field::Intermediate),
+    ("sglext", Field::Intermediate),
     ("choices", Field::Choices),
     ("choices[]", Field::Choice),
     ("choices[].index", Field::Index),
@@ -25,34 +41,10 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("choices[].output_ids", Field::OtherIds),
     ("choices[].output_ids[]", Field::Varying),
     ("choices[].logprobs.content", Field::Logprobs),
-    ("usage", Field::Usage),
-    ("usage.prompt_tokens", Field::InputTokens),
-    ("usage.completion_tokens", Field::OutputTokens),
-    // An answer in the shape of another path: the names of the Responses API.
-    ("usage.input_tokens", Field::InputTokens),
-    ("usage.output_tokens", Field::OutputTokens),
-    ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),
-    ("usage.output_tokens_details.reasoning_tokens", Field::ReasoningTokens),
-    ("usage.total_tokens", Field::Varying),
-    ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
-    ("usage.prompt_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
-    ("usage.prompt_tokens_details.created_cache_tokens", Field::CacheWriteTokens),
-    // LiteLLM, for Anthropic's models.
-    ("usage.prompt_tokens_details.cache_creation_tokens", Field::CacheWriteTokens),
-    (
-        "usage.prompt_tokens_details.cache_creation_token_details.ephemeral_1h_input_tokens",
-        Field::CacheWrite1hTokens,
-    ),
-    ("usage.prompt_tokens_details.audio_tokens", Field::InputAudioTokens),
-    ("usage.prompt_tokens_details.image_tokens", Field::InputImageTokens),
-    ("usage.prompt_tokens_details.video_tokens", Field::InputVideoTokens),
-    ("usage.prompt_tokens_details.multimodal_tokens.audio", Field::InputAudioTokens),
-    ("usage.prompt_tokens_details.multimodal_tokens.image", Field::InputImageTokens),
-    ("usage.prompt_tokens_details.multimodal_tokens.video", Field::InputVideoTokens),
-    ("usage.completion_tokens_details.image_tokens", Field::OutputImageTokens),
-    ("usage.completion_tokens_details.reasoning_tokens", Field::ReasoningTokens),
-    ("usage.completion_tokens_details.audio_tokens", Field::AudioTokens),
-    ("usage.reasoning_tokens", Field::ReasoningTokens),
+    // Vertex AI, and LiteLLM for Anthropic's models.
+    ("usage.extra_properties.google.traffic_type", Field::Dimension(Dimension::Traffic)),
+    ("usage.speed", Field::Dimension(Dimension::Speed)),
+    ("usage.inference_geo", Field::Dimension(Dimension::Geography)),
     ("usage.total_prompt_time_sec", Field::Prefill(Unit::Seconds)),
     ("usage.total_completion_time_sec", Field::Decode(Unit::Seconds)),
     ("timings", Field::Timings),

@@ -22,7 +22,8 @@ pub(super) static DEFINITION: Definition = Definition {
 
 /// The fields of this dialect.
 static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    let mut paths = super::openai::COMMON.to_vec();
-    paths.extend([("choices[].text", Field::Content), ("choices[].logprobs.tokens", Field::Logprobs)]);
-    Fields::of(&paths)
+    super::openai::fields_and_lists(&[
+        ("choices[].text", Field::Content),
+        ("choices[].logprobs.tokens", Field::Logprobs),
+    ])
 });

@@ -10,6 +10,7 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use super::usage;
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 
@@ -25,6 +26,7 @@ const FRAME: &[(&str, Field)] = &[
     // As messages of a WebSocket, where the client's events have the same table.
     ("stream_id", Field::StreamId),
     ("previous_response_id", Field::PreviousResponse),
+    ("item.type", Field::ItemType),
     ("delta", Field::DeltaText),
     ("logprobs", Field::Logprobs),
     ("response", Field::Inner),
@@ -33,19 +35,7 @@ const FRAME: &[(&str, Field)] = &[
     ("response.service_tier", Field::ServiceTier),
     ("response.status", Field::InnerStatus),
     ("response.incomplete_details.reason", Field::InnerReason),
-    ("response.usage", Field::InnerUsage),
-    ("response.usage.input_tokens", Field::InputTokens),
-    ("response.usage.output_tokens", Field::OutputTokens),
-    ("response.usage.prompt_tokens", Field::InputTokens),
-    ("response.usage.completion_tokens", Field::OutputTokens),
-    ("response.usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
-    ("response.usage.completion_tokens_details.reasoning_tokens", Field::ReasoningTokens),
-    ("response.usage.input_tokens_details.cached_tokens", Field::CachedTokens),
-    ("response.usage.input_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
-    ("response.usage.input_tokens_details.audio_tokens", Field::InputAudioTokens),
-    ("response.usage.input_tokens_details.image_tokens", Field::InputImageTokens),
-    ("response.usage.output_tokens_details.image_tokens", Field::OutputImageTokens),
-    ("response.usage.output_tokens_details.reasoning_tokens", Field::ReasoningTokens),
+    ("response.tool_usage.web_search", Field::Intermediate),
     ("response.metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
     ("response.metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
     ("response.metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
@@ -68,26 +58,14 @@ const WHOLE: &[(&str, Field)] = &[
     ("incomplete_details.reason", Field::Reason),
     ("output", Field::Whole),
     ("output[]", Field::Part),
-    ("output[].type", Field::Hidden),
+    ("output[].type", Field::ItemType),
     ("output[].content[].text", Field::PartText),
     ("output[].content[].refusal", Field::WholeRefusal),
     ("output[].summary[].text", Field::WholeReasoning),
     ("output[].arguments", Field::WholeTool),
     ("output[].input", Field::WholeTool),
-    ("usage", Field::Usage),
-    // An answer in the shape of another path: the names of the chat.
-    ("usage.prompt_tokens", Field::InputTokens),
-    ("usage.completion_tokens", Field::OutputTokens),
-    ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
-    ("usage.completion_tokens_details.reasoning_tokens", Field::ReasoningTokens),
-    ("usage.input_tokens", Field::InputTokens),
-    ("usage.output_tokens", Field::OutputTokens),
-    ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),
-    ("usage.input_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
-    ("usage.input_tokens_details.audio_tokens", Field::InputAudioTokens),
-    ("usage.input_tokens_details.image_tokens", Field::InputImageTokens),
-    ("usage.output_tokens_details.image_tokens", Field::OutputImageTokens),
-    ("usage.output_tokens_details.reasoning_tokens", Field::ReasoningTokens),
+    // The image tool's model has prices of its own: its tokens are reported as unknown.
+    ("tool_usage.web_search", Field::Intermediate),
     ("metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
     ("metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
     ("metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
@@ -110,4 +88,9 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()).or_in_list());
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    usage::fields(&[FRAME, WHOLE].concat(), &[("response.usage", Field::InnerUsage)])
+        .with_unknown("tool_usage")
+        .with_unknown("response.tool_usage")
+        .or_in_list()
+});

@@ -7,6 +7,7 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use super::usage;
 use crate::field::{Field, Fields};
 
 const EVENT: &[(&str, Field)] = &[
@@ -24,21 +25,6 @@ const EVENT: &[(&str, Field)] = &[
     ("response.conversation_id", Field::Conversation),
     ("response.status", Field::InnerStatus),
     ("response.status_details.reason", Field::InnerReason),
-    ("response.usage", Field::InnerUsage),
-    ("response.usage.input_tokens", Field::InputTokens),
-    ("response.usage.output_tokens", Field::OutputTokens),
-    ("response.usage.input_token_details.cached_tokens", Field::CachedTokens),
-    ("response.usage.input_token_details.audio_tokens", Field::InputAudioTokens),
-    ("response.usage.input_token_details.image_tokens", Field::InputImageTokens),
-    ("response.usage.output_token_details.audio_tokens", Field::AudioTokens),
-    ("response.usage.output_token_details.reasoning_tokens", Field::ReasoningTokens),
-    // vLLM's transcription, and OpenAI's of the speaker's words.
-    ("usage", Field::Usage),
-    ("usage.prompt_tokens", Field::InputTokens),
-    ("usage.completion_tokens", Field::OutputTokens),
-    ("usage.input_tokens", Field::InputTokens),
-    ("usage.output_tokens", Field::OutputTokens),
-    ("usage.input_token_details.audio_tokens", Field::InputAudioTokens),
     // The session's settings: vLLM's model is at the top level.
     ("model", Field::Model),
     ("session.model", Field::Model),
@@ -61,4 +47,5 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(EVENT));
+static FIELDS: LazyLock<Fields> =
+    LazyLock::new(|| usage::fields(EVENT, &[("response.usage", Field::InnerUsage)]));

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
-use super::embeddings::FRAME;
+use super::embeddings::fields;
 use crate::field::Fields;
 
 /// The definition of this dialect.
@@ -31,4 +31,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(FRAME));
+static FIELDS: LazyLock<Fields> = LazyLock::new(fields);

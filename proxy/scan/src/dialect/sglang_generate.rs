@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use crate::counts::Count;
 use crate::field::{Field, Fields};
 use crate::request::{CountMember, Key};
 
@@ -19,10 +20,10 @@ pub(crate) const FRAME: &[(&str, Field)] = &[
     ("meta_info.id", Field::Id),
     ("meta_info.finish_reason", Field::Finish),
     ("meta_info.finish_reason.type", Field::Finish),
-    ("meta_info.prompt_tokens", Field::InputTokens),
-    ("meta_info.completion_tokens", Field::OutputTokens),
-    ("meta_info.cached_tokens", Field::CachedTokens),
-    ("meta_info.reasoning_tokens", Field::ReasoningTokens),
+    ("meta_info.prompt_tokens", Field::Count(Count::Input)),
+    ("meta_info.completion_tokens", Field::Count(Count::Output)),
+    ("meta_info.cached_tokens", Field::Count(Count::InputCached)),
+    ("meta_info.reasoning_tokens", Field::Count(Count::OutputReasoning)),
     ("object", Field::Object),
     ("error", Field::Error),
 ];
@@ -37,10 +38,10 @@ pub(crate) const ELEMENT: &[(&str, Field)] = &[
     ("[].meta_info.id", Field::Id),
     ("[].meta_info.finish_reason", Field::Finish),
     ("[].meta_info.finish_reason.type", Field::Finish),
-    ("[].meta_info.prompt_tokens", Field::InputTokens),
-    ("[].meta_info.completion_tokens", Field::OutputTokens),
-    ("[].meta_info.cached_tokens", Field::CachedTokens),
-    ("[].meta_info.reasoning_tokens", Field::ReasoningTokens),
+    ("[].meta_info.prompt_tokens", Field::Count(Count::Input)),
+    ("[].meta_info.completion_tokens", Field::Count(Count::Output)),
+    ("[].meta_info.cached_tokens", Field::Count(Count::InputCached)),
+    ("[].meta_info.reasoning_tokens", Field::Count(Count::OutputReasoning)),
     ("[].error", Field::Error),
 ];
 
@@ -59,4 +60,7 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    // Vertex AI's form of the array.
+    super::foreign::with(&[FRAME, ELEMENT].concat()).also_at("predictions[]", Field::Choice, "[]")
+});

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use crate::counts::Count;
 use crate::field::{Field, Fields};
 
 /// The fields of a frame. Rank 0 is the token's ordinal, from 1.
@@ -17,8 +18,8 @@ const FRAME: &[(&str, Field)] = &[
     ("generated_text", Field::Generated),
     ("details", Field::Details),
     ("details.finish_reason", Field::Finish),
-    ("details.generated_tokens", Field::OutputTokens),
-    ("details.input_length", Field::InputTokens),
+    ("details.generated_tokens", Field::Count(Count::Output)),
+    ("details.input_length", Field::Count(Count::Input)),
     ("details.prefill", Field::PromptList),
     ("details.tokens", Field::Ids),
     ("details.best_of_sequences[].generated_tokens", Field::Addend),
@@ -31,8 +32,8 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].generated_text", Field::Generated),
     ("[].details", Field::Details),
     ("[].details.finish_reason", Field::Finish),
-    ("[].details.generated_tokens", Field::OutputTokens),
-    ("[].details.input_length", Field::InputTokens),
+    ("[].details.generated_tokens", Field::Count(Count::Output)),
+    ("[].details.input_length", Field::Count(Count::Input)),
     ("[].details.prefill", Field::PromptList),
     ("[].details.tokens", Field::Ids),
     ("[].details.best_of_sequences[].generated_tokens", Field::Addend),
@@ -54,4 +55,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| super::foreign::with(&[FRAME, ELEMENT].concat()));

@@ -1,17 +1,11 @@
-//! `POST …/audio/transcriptions` and `translations`. vLLM streams the frames of its chat; OpenAI and
-//! llama.cpp send typed frames. Unstreamed, the text is at the top level, beside a usage that may count
+//! `POST …/audio/transcriptions` and `translations`. vLLM streams the frames of its chat; OpenAI,
+//! llama.cpp and Mistral send typed frames. Unstreamed, the text is at the top level, beside a usage that may count
 //! seconds and no tokens.
 
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
-
-/// Returns true if a transcript in `format` may contain its token count. Text and subtitles (`srt`, `vtt`)
-/// cannot, and `verbose_json` counts seconds.
-pub(crate) fn may_count_tokens(format: &[u8]) -> bool {
-    matches!(format, b"json" | b"diarized_json")
-}
 
 /// The fields besides those of the chat's frame.
 const FRAME: &[(&str, Field)] = &[
@@ -22,9 +16,6 @@ const FRAME: &[(&str, Field)] = &[
     ("choices[].delta", Field::Delta),
     ("choices[].delta.role", Field::Role),
     ("choices[].delta.content", Field::Content),
-    ("usage.input_tokens", Field::InputTokens),
-    ("usage.output_tokens", Field::OutputTokens),
-    ("usage.input_token_details.audio_tokens", Field::InputAudioTokens),
 ];
 
 /// The definition of this dialect.
@@ -42,4 +33,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[super::openai::COMMON, FRAME].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| super::openai::fields(FRAME));

@@ -31,4 +31,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(FRAME));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| super::foreign::with(FRAME));

@@ -6,42 +6,100 @@
 use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
+use super::usage;
+use crate::counts::Count;
 use crate::field::{Field, Fields};
-use crate::frame::CACHE_WRITE_5M;
+use crate::frame::FOREIGN_INPUT;
+use crate::name::Dimension;
 use crate::request::{ALL_COUNTS, ALL_LISTS};
 
-/// The names of a usage object. Rank 0 counts if nothing else does; ranks 1 and 2 are parts of the prompt
-/// that Anthropic counts separately.
+/// The members of a usage object that other places count elsewhere. Rank 0 counts if nothing else does; ranks 1 and 2
+/// are parts of the prompt that Anthropic, and Bedrock's Converse, count separately.
 const USAGE: &[(&str, Field)] = &[
-    ("usage", Field::Usage),
-    ("usage.prompt_tokens", Field::InputTokens),
-    ("usage.input_tokens", Field::InputTokens),
-    ("usage.completion_tokens", Field::OutputTokens),
-    ("usage.output_tokens", Field::OutputTokens),
+    ("usage.input_tokens", Field::Extra(FOREIGN_INPUT)),
     ("usage.total_tokens", Field::Extra(0)),
+    // Of the first frame of a message: an estimate.
+    ("message.usage.output_tokens", Field::Intermediate),
     ("usage.cache_read_input_tokens", Field::Extra(1)),
     ("usage.cache_creation_input_tokens", Field::Extra(2)),
-    ("usage.cache_creation.ephemeral_5m_input_tokens", Field::Extra(CACHE_WRITE_5M)),
-    ("usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
-    ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
-    ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),
-    ("response.usage", Field::Usage),
-    ("response.usage.input_tokens", Field::InputTokens),
-    ("response.usage.output_tokens", Field::OutputTokens),
-    ("response.usage.input_tokens_details.cached_tokens", Field::CachedTokens),
-    ("message.usage", Field::Usage),
-    ("message.usage.input_tokens", Field::InputTokens),
-    ("message.usage.cache_read_input_tokens", Field::Extra(1)),
-    ("message.usage.cache_creation_input_tokens", Field::Extra(2)),
-    ("message.usage.cache_creation.ephemeral_5m_input_tokens", Field::Extra(CACHE_WRITE_5M)),
-    ("message.usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
-    ("prompt_eval_count", Field::InputTokens),
-    ("eval_count", Field::OutputTokens),
+    ("usage.inputTokens", Field::InputOrParts),
+    ("usage.outputTokens", Field::OutputOrParts),
+    ("usage.totalTokens", Field::Extra(0)),
+    ("usage.cacheReadInputTokens", Field::Extra(1)),
+    ("usage.cacheWriteInputTokens", Field::Extra(2)),
+    ("usage.cacheReadInputTokenCount", Field::Extra(1)),
+    ("usage.cacheWriteInputTokenCount", Field::Extra(2)),
+    // Vercel's AI SDK, whose prompt includes the cache
+    ("usage.inputTokens.total", Field::Count(Count::Input)),
+    ("usage.inputTokens.noCache", Field::Intermediate),
+    ("usage.inputTokens.cacheRead", Field::Count(Count::InputCached)),
+    ("usage.inputTokens.cacheWrite", Field::Count(Count::InputCacheWrite)),
+    ("usage.outputTokens.total", Field::Count(Count::Output)),
+    ("usage.outputTokens.text", Field::Intermediate),
+    ("usage.outputTokens.reasoning", Field::Count(Count::OutputReasoning)),
+    ("usage.cachedInputTokens", Field::Count(Count::InputCached)),
+    ("usage.reasoningTokens", Field::Count(Count::OutputReasoning)),
+    // OCI, YandexGPT
+    ("usage.promptTokens", Field::Count(Count::Input)),
+    ("usage.inputTextTokens", Field::Count(Count::Input)),
+    ("usage.completionTokens", Field::Count(Count::Output)),
+    ("usage.promptTokensDetails.cachedTokens", Field::Count(Count::InputCached)),
+    ("usage.completionTokensDetails.reasoningTokens", Field::Count(Count::OutputReasoning)),
+    ("usage.completionTokensDetails.acceptedPredictionTokens", Field::Intermediate),
+    ("usage.completionTokensDetails.rejectedPredictionTokens", Field::Intermediate),
+    ("prompt_eval_count", Field::Count(Count::Input)),
+    ("prompt_eval_cached_count", Field::Count(Count::InputCached)),
+    ("eval_count", Field::Count(Count::Output)),
+    // The last frame of a stream of Bedrock's `invoke-with-response-stream`.
+    ("amazon-bedrock-invocationMetrics.inputTokenCount", Field::Extra(FOREIGN_INPUT)),
+    ("amazon-bedrock-invocationMetrics.outputTokenCount", Field::Count(Count::Output)),
+    ("amazon-bedrock-invocationMetrics.cacheReadInputTokenCount", Field::Extra(1)),
+    ("amazon-bedrock-invocationMetrics.cacheWriteInputTokenCount", Field::Extra(2)),
+    // watsonx
+    ("results[].input_token_count", Field::Count(Count::Input)),
+    ("results[].generated_token_count", Field::Count(Count::Output)),
+    // Bedrock's models: Llama, Titan
+    ("prompt_token_count", Field::Count(Count::Input)),
+    ("generation_token_count", Field::Count(Count::Output)),
+    ("inputTextTokenCount", Field::Count(Count::Input)),
+    ("results[].tokenCount", Field::Count(Count::Output)),
+    // LM Studio
+    ("stats.input_tokens", Field::Count(Count::Input)),
+    ("stats.total_output_tokens", Field::Count(Count::Output)),
+    ("stats.reasoning_output_tokens", Field::Count(Count::OutputReasoning)),
+    // Cohere's first version, which has a stream of lines
+    ("meta.billed_units.input_tokens", Field::Count(Count::Input)),
+    ("meta.billed_units.output_tokens", Field::Count(Count::Output)),
+    ("meta.tokens.input_tokens", Field::Count(Count::InputUsed)),
+    ("meta.tokens.output_tokens", Field::Count(Count::OutputUsed)),
+    // Replicate, DeepInfra, Aleph Alpha
+    ("metrics.input_token_count", Field::Count(Count::Input)),
+    ("metrics.output_token_count", Field::Count(Count::Output)),
+    ("inference_status.tokens_input", Field::Count(Count::Input)),
+    ("inference_status.tokens_generated", Field::Count(Count::Output)),
+    ("num_tokens_prompt_total", Field::Count(Count::Input)),
+    ("num_tokens_generated", Field::Count(Count::Output)),
+    // Vertex AI's embeddings, one for each text
+    ("predictions[].embeddings.statistics.token_count", Field::Addend),
 ];
 
 /// The other fields.
-const FRAME: &[(&str, Field)] =
-    &[("id", Field::Id), ("model", Field::Model), ("object", Field::Object), ("error", Field::Error)];
+const FRAME: &[(&str, Field)] = &[
+    ("id", Field::Id),
+    ("model", Field::Model),
+    ("object", Field::Object),
+    ("error", Field::Error),
+    ("service_tier", Field::ServiceTier),
+    ("usage.service_tier", Field::ServiceTier),
+    ("usage.speed", Field::Dimension(Dimension::Speed)),
+    ("usage.inference_geo", Field::Dimension(Dimension::Geography)),
+    ("response.service_tier", Field::ServiceTier),
+    ("message.usage.service_tier", Field::ServiceTier),
+    ("message.usage.speed", Field::Dimension(Dimension::Speed)),
+    ("message.usage.inference_geo", Field::Dimension(Dimension::Geography)),
+    ("usageMetadata.serviceTier", Field::ServiceTier),
+    ("usageMetadata.trafficType", Field::Dimension(Dimension::Traffic)),
+];
 
 /// The definition of this dialect.
 pub(super) static DEFINITION: Definition = Definition {
@@ -58,4 +116,9 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, USAGE].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    let places = ["response.usage", "result.usage", "message.usage", "chatResponse.usage"];
+    usage::fields(&[FRAME, USAGE].concat(), &places.map(|place| (place, Field::Usage)))
+        .also_below("result.stats", "stats")
+        .also_below("response.meta", "meta")
+});

@@ -22,5 +22,4 @@ pub(super) static DEFINITION: Definition = Definition {
 };
 
 /// The fields of this dialect.
-static FIELDS: LazyLock<Fields> =
-    LazyLock::new(|| Fields::of(&[super::openai::COMMON, &[("request_id", Field::Id)]].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| super::openai::fields(&[("request_id", Field::Id)]));

@@ -32,6 +32,8 @@ pub(crate) struct Choice {
     pub(crate) open: bool,
     /// It has a known member besides its index and its delta, even if `"finish_reason":null`.
     pub(crate) has_member: bool,
+    /// It has a usage.
+    pub(crate) has_usage: bool,
     pub(crate) part: Part,
 }
 
@@ -121,6 +123,7 @@ impl Choice {
         let (kind, adds) = match field {
             Field::Content => (Kind::Text, false),
             Field::ContentPart => (Kind::Text, true),
+            Field::ReasoningPart => (Kind::Reasoning, true),
             Field::Reasoning => {
                 // A server with both of its names sends the same text twice.
                 let slot = &mut self.chars[Kind::Reasoning as usize];
@@ -164,6 +167,8 @@ impl Choice {
             Dialect::OllamaChat | Dialect::OllamaGenerate => {
                 return is_last.then_some(Scope::Choice(Some(index)));
             }
+            // They follow the end.
+            Dialect::BedrockConverse => true,
             _ => is_last,
         };
         Some(if is_last { Scope::Choice(Some(index)) } else { Scope::Running(index) })

@@ -1,9 +1,14 @@
 //! The facts of the current frame, and those that the body keeps from its earlier frames.
 
+use crate::counts::Counts;
+use std::sync::Arc;
+
 use crate::dialect::Dialect;
-use crate::event::{Counts, ServerReport};
+use crate::event::ServerReport;
 use crate::frame::choice::{Choice, Choices};
 use crate::frame::cumulative::Cumulative;
+use crate::frame::foreign_counts::Foreign;
+use crate::frame::passes::Passes;
 use crate::frame::typed::Typed;
 use crate::frame::usage::{Extra, Timings};
 use crate::json::Value;
@@ -24,9 +29,13 @@ pub(crate) struct FrameFacts {
     pub(crate) is_nameless: bool,
     pub(crate) usage: Option<Counts>,
     pub(crate) extra: Extra,
+    /// The passes of the answer, where the usage lists them.
+    pub(crate) passes: Option<Box<Passes>>,
     pub(crate) timings: Timings,
     pub(crate) times: ServerReport,
     pub(crate) typed: Typed,
+    /// Unknown numbers of tokens that were reported.
+    pub(crate) unknown: usize,
 }
 
 impl FrameFacts {
@@ -35,7 +44,8 @@ impl FrameFacts {
         self.subject = self.subject.max(subject);
     }
 
-    /// Returns the counts to which a number belongs: those inside an answer while their object is open.
+    /// Returns the counts to which a number belongs: while their object is open, those at another place than the frame's
+    /// own, which is inside an answer, beside one of several, or below a vendor's member.
     pub(crate) fn counts(&mut self) -> Option<&mut Counts> {
         match self.typed.counts_inner {
             true => self.typed.inner.as_mut(),
@@ -91,18 +101,42 @@ impl Nesting {
 #[derive(Debug, Default)]
 pub(crate) struct BodyFacts {
     pub(crate) names: Names,
-    /// In an answer of unknown dialect: the dialect that it names.
+    /// The dialect of the answer, if it is another than was expected, or none was.
     pub(crate) response_dialect: Option<Dialect>,
+    /// Frames in the shape of another dialect are read as such.
+    pub(crate) follows: bool,
+    /// Facts of few bodies.
+    pub(crate) uncommon: Option<Box<Uncommon>>,
     /// Counts of earlier frames: Anthropic's, and those of a stream of unknown dialect.
     pub(crate) earlier: Option<Box<Counts>>,
-    /// The earlier frames of SGLang.
-    pub(crate) cumulative: Option<Box<Cumulative>>,
     /// Answers of a Responses body that began, and that ended.
     pub(crate) begun: u32,
     pub(crate) ended: u32,
 }
 
+/// Facts that few bodies have.
+#[derive(Debug, Default)]
+pub(crate) struct Uncommon {
+    /// The earlier frames of SGLang.
+    pub(crate) cumulative: Cumulative,
+    /// Members of other dialects than the body's.
+    pub(crate) foreign: Foreign,
+    /// The id of work whose result is fetched later.
+    pub(crate) job: Option<Arc<str>>,
+}
+
 impl BodyFacts {
+    /// Returns the facts that few bodies have.
+    pub(crate) fn uncommon(&mut self) -> &mut Uncommon {
+        self.uncommon.get_or_insert_default()
+    }
+
+    /// Reads the object type of an answer of unknown dialect.
+    pub(crate) fn read_object(&mut self, word: &[u8]) {
+        self.response_dialect = Dialect::of_object(word).or(self.response_dialect);
+        self.names.is_compacted |= word == b"response.compaction";
+    }
+
     /// Returns the counts of earlier frames.
     pub(crate) fn earlier(&self) -> Counts {
         self.earlier.as_deref().copied().unwrap_or_default()

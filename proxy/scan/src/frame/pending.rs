@@ -46,6 +46,11 @@ impl PendingEvents {
         self.usage = None;
     }
 
+    /// Removes the usage of an answer.
+    pub(crate) fn remove_usage(&mut self) {
+        self.usage = None;
+    }
+
     /// Returns the single pending delta, with a pending usage, if there is nothing else.
     pub(crate) fn single_delta(&self) -> Option<(Kind, Delta, Option<Usage>)> {
         match self.list[..self.len] {
@@ -53,6 +58,25 @@ impl PendingEvents {
             [PendingEvent::Delta(kind, delta), PendingEvent::Usage] => Some((kind, delta, self.usage)),
             _ => None,
         }
+    }
+
+    /// Takes the pending usage.
+    pub(crate) fn take_usage(&mut self) -> Option<Usage> {
+        self.usage.take()
+    }
+
+    /// Puts the pending usage back.
+    pub(crate) fn set_usage(&mut self, usage: Option<Usage>) {
+        self.usage = usage;
+    }
+
+    /// Returns true if there is content, a token or an end.
+    pub(crate) fn has_answer(&self) -> bool {
+        self.list[..self.len].iter().any(|event| match event {
+            PendingEvent::Role(_) | PendingEvent::Usage => false,
+            PendingEvent::Empty(delta) => delta.tokens.unwrap_or(0) > 0,
+            PendingEvent::Delta(..) | PendingEvent::Finish(..) => true,
+        })
     }
 
     /// Returns true if no content and no token is pending.

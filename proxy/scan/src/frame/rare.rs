@@ -1,13 +1,14 @@
 //! The fields that most frames lack, in a separate function to keep the common path small.
 
+use crate::counts::{Count, Counts};
 use crate::dialect::{Dialect, Form};
 use crate::event::Finish;
 use crate::field::Field;
 use crate::frame::facts::{Nesting, Subject};
-use crate::frame::usage::{self, FOREIGN_INPUT, FOREIGN_OUTPUT, Modality, count};
+use crate::frame::usage::{self, FOREIGN_INPUT, FOREIGN_OUTPUT, Part, count, quoted_count};
 use crate::frame::{Frame, times};
 use crate::json::Value;
-use crate::name::Tier;
+use crate::name::{self, Dimension, Name};
 
 impl Frame {
     /// Reads the value of such a field.
@@ -25,21 +26,30 @@ impl Frame {
             _ => None,
         };
         match field {
-            Field::Modality | Field::OutputModality => self.facts.extra.begin_modality(),
-            Field::ModalityName => {
-                self.facts.extra.modality = match value {
-                    Value::Word(word) => Modality::read(word),
+            Field::Modality | Field::CachedModality | Field::ToolModality => self.facts.extra.begin_part(),
+            Field::OutputModality | Field::CacheLifetime => self.facts.extra.begin_part(),
+            Field::Foreign(_) | Field::Mark(_) | Field::MarkType => self.take_foreign(field, value),
+            Field::Type => {
+                self.facts.typed.take(self.dialect, field, value);
+                if let (Value::Word(word), true) = (value, self.facts.typed.is_other()) {
+                    self.mark_foreign(Dialect::of_type(word));
+                }
+            }
+            Field::PartName => {
+                self.facts.extra.part = match value {
+                    Value::Word(word) => Part::read(word),
                     _ => None,
                 }
             }
-            Field::ServiceTier => {
-                if let Value::Word(word) = value
-                    && let Some(tier) = Tier::str_of(word)
-                    && self.body.names.tier.as_deref() != Some(tier)
-                {
-                    self.body.names.tier = Some(tier.into());
+            Field::ServiceTier | Field::Dimension(_) => {
+                if let Value::Word(word) = value {
+                    let dimension = if let Field::Dimension(one) = field { one } else { Dimension::Tier };
+                    self.body.names.state_price(dimension, word);
                 }
             }
+            Field::InputOrParts | Field::OutputOrParts if value == Value::Object => {}
+            Field::InputOrParts => self.count_tokens(Field::Extra(FOREIGN_INPUT), value),
+            Field::OutputOrParts => self.count_tokens(Field::Count(Count::Output), value),
             Field::Stop => self.facts.choice.stopped = value == Value::Bool(true),
             Field::Timings => self.facts.timings.seen = value == Value::Object,
             Field::Progress if value == Value::Object => self.facts.raise(Subject::Progress),
@@ -59,6 +69,12 @@ impl Frame {
                 self.facts.usage = None;
                 self.facts.extra.addends = None;
             }
+            Field::JobId => {
+                if let (Value::Word(word), true) = (value, self.unstreamed) {
+                    let job = &mut self.body.uncommon().job;
+                    *job = job.take().or_else(|| Name::whole_str(word).and_then(name::shared));
+                }
+            }
             Field::Blocked => {
                 self.facts.choices.blocked = match value {
                     Value::Word(word) => Finish::from_word(word).map(|_| Finish::ContentFilter),
@@ -68,7 +84,24 @@ impl Frame {
             Field::Element if value == Value::Object => self.facts.nesting = Nesting::Element,
             Field::Element => self.facts.nesting = Nesting::List,
             Field::Root => self.facts.nesting = self.facts.nesting.at_root(value),
+            Field::Iteration => {
+                let is_pass = value == Value::Object;
+                self.facts.typed.counts_inner = is_pass;
+                self.facts.typed.inner = is_pass.then(Counts::default);
+                self.facts.passes.get_or_insert_default().begin();
+            }
+            Field::ItemType => {
+                self.body.names.is_compacted |= value == Value::Word(b"compaction");
+                self.facts.typed.take(self.dialect, field, value);
+            }
+            Field::IterationType => {
+                self.body.names.is_compacted |= value == Value::Word(b"compaction");
+                if let Some(passes) = &mut self.facts.passes {
+                    passes.take_type(value);
+                }
+            }
             Field::InnerUsage => {
+                self.facts.choice.has_usage = value == Value::Object;
                 self.facts.extra.ranks[..2].fill(None);
                 self.facts.typed.take(self.dialect, field, value);
             }
@@ -81,27 +114,27 @@ impl Frame {
 
     /// Reads a token count of the usage object, or of a frame that is its own usage.
     pub(super) fn count_tokens(&mut self, field: Field, value: Value<'_>) {
-        let slot = usage::slot(field);
-        if slot.is_none() && !matches!(field, Field::Addend | Field::Extra(_)) {
+        if !matches!(field, Field::Count(_) | Field::Addend | Field::Extra(_)) {
             return;
         }
         let number = match value {
             Value::Number(number) => count(number),
             Value::Null => return,
-            _ => None,
+            value => quoted_count(value),
         };
         let is_foreign = matches!(field, Field::Extra(FOREIGN_INPUT | FOREIGN_OUTPUT));
         if matches!(self.dialect.form(), Form::Native | Form::Prompt | Form::Opaque) || is_foreign {
             self.facts.usage.get_or_insert_default();
         }
         let Some(counts) = self.facts.counts() else { return };
-        match (number, slot, field) {
-            (None, _, _) => counts.rejected += 1,
-            (_, Some(slot), _) => *slot(counts) = number,
-            (Some(n), None, Field::Addend) => {
-                self.facts.extra.addends = Some(self.facts.extra.addends.unwrap_or(0).saturating_add(n));
+        match (number, field) {
+            (None, _) => counts.rejected += 1,
+            (Some(number), Field::Count(count)) => usage::take(counts, count, number),
+            (_, Field::Addend) => self.facts.extra.addends = usage::sum(self.facts.extra.addends, number),
+            (Some(0), Field::Extra(rank)) => {
+                self.facts.extra.ranks[usize::from(rank)].get_or_insert(0);
             }
-            (_, None, Field::Extra(rank)) => self.facts.extra.ranks[usize::from(rank)] = number,
+            (_, Field::Extra(rank)) => self.facts.extra.ranks[usize::from(rank)] = number,
             _ => {}
         }
     }

@@ -2,8 +2,9 @@
 //! resolved when its object closes. An unstreamed answer of these dialects has everything at once and is
 //! resolved by its own members.
 
+use crate::counts::{Count, Counts};
 use crate::dialect::Dialect;
-use crate::event::{Counts, Event, Finish, Scope, Sink, Usage};
+use crate::event::{Event, Finish, Scope, Sink, Usage};
 use crate::field::Field;
 use crate::frame::choice::Part;
 use crate::frame::facts::{Nesting, Subject};
@@ -115,7 +116,7 @@ impl Typed {
             Field::DeltaText => self.delta = chars,
             Field::PartText => self.part.add(chars.unwrap_or(0)),
             Field::Part => self.part = Part::default(),
-            Field::Hidden => self.part.hidden = word == Some(b"reasoning"),
+            Field::ItemType => self.part.hidden = word == Some(b"reasoning"),
             Field::Inner => {
                 self.inner = None;
                 self.status[1] = None;
@@ -144,6 +145,17 @@ impl Typed {
             _ => return false,
         }
         true
+    }
+
+    /// Returns true if the type has no content by the dialect, or is none of it.
+    pub(crate) fn is_other(&self) -> bool {
+        self.frame_type == Type::Meta
+    }
+
+    /// Returns true if the frame is one of the dialect.
+    pub(crate) fn is_known(&self, unstreamed: bool) -> bool {
+        let is_whole = self.is_response || self.status[0].is_some() || self.has_whole;
+        !matches!(self.frame_type, Type::Nothing | Type::Meta) || unstreamed && is_whole
     }
 
     /// Reads the `object` member.
@@ -196,7 +208,7 @@ impl Frame {
             self.facts.raise(Subject::Error);
         }
         if frame_type == Type::Whole
-            || self.unstreamed && frame_type != Type::Error
+            || self.unstreamed && !frame_type.is_of_stream()
             || frame_type == Type::Nothing && self.facts.typed.is_response
         {
             if !lists || self.facts.choices.listed.is_none() {
@@ -210,7 +222,8 @@ impl Frame {
         self.facts.typed.verdict.is_final = true;
         match frame_type {
             Type::Delta(kind) => {
-                let chars = kind.only(self.facts.typed.delta.unwrap_or(0));
+                let typed = &self.facts.typed;
+                let chars = kind.only(typed.delta.unwrap_or(typed.whole[kind as usize]));
                 let tokens = self.facts.choice.logprobs.filter(|&entries| entries > 0);
                 self.add_choice(ChoiceFacts { chars, tokens, ..ChoiceFacts::default() }, sink);
                 self.add_running_usage(sink);
@@ -221,13 +234,19 @@ impl Frame {
                     chars[kind as usize] = self.facts.choice.chars[kind as usize];
                 }
                 self.add_choice(ChoiceFacts { chars, ..ChoiceFacts::default() }, sink);
+                self.add_running_usage(sink);
             }
             Type::Begin => {
                 self.add_choice(ChoiceFacts { role: true, ..ChoiceFacts::default() }, sink);
                 if self.dialect == Dialect::Anthropic {
-                    self.body.set_earlier(self.facts.typed.inner.unwrap_or_default());
-                    let counts = self.facts.typed.inner.map(with_cache);
-                    let counts = counts.filter(|counts| counts.input.is_some() || counts.rejected > 0);
+                    // Nothing has been generated yet: an output count is no count of the answer.
+                    let begun =
+                        |counts: Counts| counts.with(Count::Output, None).with(Count::OutputReasoning, None);
+                    let counts = self.facts.typed.inner.map(begun);
+                    self.body.set_earlier(counts.unwrap_or_default());
+                    let counts = counts.map(with_cache);
+                    let counts =
+                        counts.filter(|counts| counts.get(Count::Input).is_some() || counts.rejected > 0);
                     self.add_usage(Scope::Running(0), counts, sink);
                 }
             }
@@ -243,9 +262,15 @@ impl Frame {
             Type::Ping => self.facts.typed.verdict.note = Some(Event::Ping),
             Type::Meta => {
                 self.facts.typed.verdict.note = Some(Event::Meta);
-                self.add_running_usage(sink);
+                self.add_running_counts(self.facts.timings.counts(), sink);
             }
-            Type::Nothing => self.facts.typed.verdict.note = Some(Event::Other),
+            Type::Nothing => {
+                // A usage outside of the dialect's events.
+                let counts = self.whole_counts().filter(|_| self.body.follows);
+                if !self.add_usage(Scope::Running(0), counts, sink) {
+                    self.facts.typed.verdict.note = Some(Event::Other);
+                }
+            }
             Type::Error | Type::Whole => {}
         }
     }
@@ -265,11 +290,21 @@ impl Frame {
         counts.is_some()
     }
 
-    /// Adds llama.cpp's running count of the one answer. With several parallel Responses, a count does not
-    /// identify its answer; after the answer's end it would count the answer twice.
+    /// Adds the running count beside a part of the answer: llama.cpp's, or a usage (Dynamo).
     fn add_running_usage(&mut self, sink: &mut impl Sink) {
+        let usage = || self.facts.usage.or(self.facts.typed.inner).and_then(super::usage::non_empty);
+        let counts = self.facts.timings.counts().or_else(|| match self.dialect {
+            Dialect::Anthropic => usage().map(|later| with_cache(merged(&self.body.earlier(), &later))),
+            _ => self.total(usage()),
+        });
+        self.add_running_counts(counts, sink);
+    }
+
+    /// Adds running counts of the one answer. With several parallel Responses, a count does not identify its answer;
+    /// after the answer's end it would count the answer twice.
+    fn add_running_counts(&mut self, counts: Option<Counts>, sink: &mut impl Sink) {
         if self.body.begun <= 1 && self.body.ended == 0 {
-            self.add_usage(Scope::Running(0), self.facts.timings.counts(), sink);
+            self.add_usage(Scope::Running(0), counts, sink);
         }
     }
 
@@ -344,6 +379,15 @@ impl Frame {
         }
     }
 
+    /// The counts of the frame's own usage.
+    fn whole_counts(&self) -> Option<Counts> {
+        let counts = match self.dialect {
+            Dialect::Anthropic => self.facts.usage.map(with_cache),
+            _ => self.total(self.facts.usage),
+        };
+        counts.map(|counts| or_foreign(counts, &self.facts.extra))
+    }
+
     /// Adds a whole answer: the frame, or the element of a list.
     fn add_whole_answer(&mut self, sink: &mut impl Sink) {
         self.facts.typed.verdict.is_final = true;
@@ -358,11 +402,7 @@ impl Frame {
                 _ => {}
             }
         }
-        let counts = match self.dialect {
-            Dialect::Anthropic => self.facts.usage.map(with_cache),
-            _ => self.total(self.facts.usage),
-        };
-        let counts = counts.map(|counts| or_foreign(counts, &self.facts.extra));
+        let counts = self.whole_counts();
         let silent = self.facts.is_error() && self.facts.typed.whole == Chars::default();
         let answers = self.facts.typed.has_whole && !silent || finish.is_some();
         let in_element = self.facts.nesting == Nesting::Element;
@@ -401,6 +441,11 @@ impl Status {
 }
 
 impl Type {
+    /// Returns true for a frame of a stream. In a body of one value, it is the first line of many.
+    fn is_of_stream(self) -> bool {
+        !matches!(self, Self::Nothing | Self::Whole | Self::Meta)
+    }
+
     fn read(dialect: Dialect, word: &[u8]) -> Self {
         match dialect {
             _ if word.is_empty() => Self::Nothing,
@@ -432,8 +477,8 @@ impl Type {
                 _ => Self::Meta,
             },
             Dialect::Transcription => match word {
-                b"transcript.text.delta" => Self::Delta(Kind::Text),
-                b"transcript.text.done" => Self::End(Status::Completed),
+                b"transcript.text.delta" | b"transcription.text.delta" => Self::Delta(Kind::Text),
+                b"transcript.text.done" | b"transcription.done" => Self::End(Status::Completed),
                 _ => Self::Meta,
             },
             Dialect::Realtime => Self::of_realtime(word),

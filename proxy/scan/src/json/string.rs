@@ -3,8 +3,8 @@
 
 use memchr::memchr2;
 
-use super::{Expects, Json, Value, Visit};
-use crate::field::{Field, Fields, NOWHERE};
+use super::{Expects, Json, Value, Visit, is_unknown};
+use crate::field::{Field, Fields, NOWHERE, UNKNOWN_TOKENS};
 use crate::limits::CARRY_BYTES;
 use crate::text::{Escape, Text, chars};
 
@@ -156,7 +156,11 @@ impl Json {
                     visit.value(field, value, span);
                     self.after_value();
                 } else {
-                    self.node = if self.carry.cut { NOWHERE } else { self.member(fields, word) };
+                    let node = if self.carry.cut { NOWHERE } else { self.member(fields, word) };
+                    if is_unknown(node) {
+                        visit.unknown(word, self.is_in_unknown(), node == UNKNOWN_TOKENS);
+                    }
+                    self.node = node;
                     self.expects = Expects::Colon;
                 }
             }

@@ -2,7 +2,7 @@
 //! last of both; all other servers ignore it. A request with such a member has two readings, and the kind of
 //! server decides. For an unknown server, a flag counts if either reading sets it.
 
-use super::{Facts, Request};
+use super::{Facts, OtherModels, Request};
 use crate::field::{Field, Fields};
 use crate::json::{End, Value, Visit};
 
@@ -50,12 +50,17 @@ impl Visit for Readings<'_> {
 impl Casing {
     /// Returns the request of the reading that applies.
     pub(super) fn request(self, exact: &Facts, cased: Option<&Facts>, end: End) -> Request {
-        let request = exact.request(end);
+        let mut request = exact.request(end);
+        if let (Self::Either, Some(first)) = (self, &exact.first_model) {
+            // Most parsers take the last of two members, some the first.
+            request.other_models.get_or_insert_default().add(first.as_bytes());
+        }
         let Some(cased) = cased.map(|facts| facts.request(end)) else { return request };
         match self {
             Self::Exact => request,
             Self::Any => cased,
             Self::Either => Request {
+                other_models: Self::both(request.other_models, &cased),
                 model: request.model.or(cased.model),
                 is_model_invalid: request.is_model_invalid || cased.is_model_invalid,
                 stream: match cased.stream {
@@ -67,9 +72,18 @@ impl Casing {
                     || request.stream != cased.stream,
                 stream_options: request.stream_options || cased.stream_options,
                 background: request.background || cased.background,
+                detached: request.detached || cased.detached,
                 shape: request.shape.or(cased.shape),
                 ..request
             },
         }
+    }
+
+    /// Returns the further models of both readings, of which one has `others`.
+    fn both(others: Option<Box<OtherModels>>, cased: &Request) -> Option<Box<OtherModels>> {
+        let mut all = others.unwrap_or_default();
+        cased.model.iter().for_each(|model| all.add(model.as_bytes()));
+        cased.other_models.iter().for_each(|others| all.merge(others));
+        Some(all)
     }
 }

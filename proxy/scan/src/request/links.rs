@@ -1,5 +1,6 @@
-//! The ids by which a request of Responses or of Gemini's interactions continues earlier ones. The client chooses
-//! them, so a value that is longer than a name, or has characters other than visible ASCII, is not an id.
+//! The ids in a request of Responses or of Gemini's interactions of what the server keeps: earlier answers, and a stored
+//! prompt. The client chooses them, so a value that is longer than a name, or has characters other than visible ASCII, is
+//! not an id.
 
 use crate::json::Value;
 use crate::name::Name;
@@ -11,6 +12,10 @@ pub struct Links {
     pub previous_response: Name,
     /// `conversation`, or its `id`.
     pub conversation: Name,
+    /// `prompt.id`.
+    pub prompt: Name,
+    /// `prompt.version`.
+    pub prompt_version: Name,
 }
 
 /// Reads an id.
@@ -23,7 +28,36 @@ pub(super) fn id(value: Value<'_>) -> Name {
 
 #[cfg(test)]
 mod tests {
+    use super::Links;
     use crate::RequestScanner;
+
+    fn read(body: &str) -> Links {
+        let mut scanner = RequestScanner::new();
+        body.as_bytes().chunks(3).for_each(|bytes| scanner.feed(bytes));
+        scanner.end();
+        scanner.links().copied().unwrap_or_default()
+    }
+
+    #[test]
+    fn last_prompt_counts_and_its_variables_are_not_read() {
+        for (body, prompt, version) in [
+            (
+                r#"{"prompt":{"id":"pmpt_1","version":"2","variables":{"id":"secret","version":"x"}}}"#,
+                "pmpt_1",
+                "2",
+            ),
+            (r#"{"prompt":{"version":"2","id":"pmpt_1"}}"#, "pmpt_1", "2"),
+            (r#"{"prompt":{"id":"pmpt_1","version":null}}"#, "pmpt_1", ""),
+            (r#"{"prompt":{"id":"pmpt_1","version":"2"},"prompt":{"id":"pmpt_2"}}"#, "pmpt_2", ""),
+            (r#"{"prompt":{"id":"pmpt_1","version":"2"},"prompt":"a"}"#, "", ""),
+            (r#"{"prompt":{"id":"say hello","version":["2"]}}"#, "", ""),
+            (r#"{"prompt":[{"id":"pmpt_1"}],"x":{"prompt":{"id":"pmpt_1"}}}"#, "", ""),
+            (r#"{"prompt":"pmpt_1"}"#, "", ""),
+        ] {
+            let links = read(body);
+            assert_eq!((links.prompt.as_str(), links.prompt_version.as_str()), (prompt, version), "{body}");
+        }
+    }
 
     #[test]
     fn ids_are_bounded_names() {
@@ -43,10 +77,7 @@ mod tests {
                 &long[1..],
             ),
         ] {
-            let mut scanner = RequestScanner::new();
-            body.as_bytes().chunks(3).for_each(|bytes| scanner.feed(bytes));
-            scanner.end();
-            let links = scanner.links().copied().unwrap_or_default();
+            let links = read(body);
             assert_eq!(
                 (links.previous_response.as_str(), links.conversation.as_str()),
                 (previous, conversation)

@@ -105,6 +105,11 @@ impl Shape {
         self.has(Key::SamplingParams)
     }
 
+    /// True if a member that may hold a prompt is present.
+    fn has_any_prompt(self) -> bool {
+        self.keys & !(1 << Key::Parameters as u16 | 1 << Key::SamplingParams as u16) != 0
+    }
+
     /// True for a ranking: `query` with `documents`, or the texts of a score, by any of their names.
     fn has_ranking(self) -> bool {
         let asks = self.has(Key::Query) || self.has(Key::Queries);
@@ -114,6 +119,11 @@ impl Shape {
 }
 
 impl Request {
+    /// Returns true if this request may run a model: it has a prompt under a known name, or could not be read.
+    pub fn runs_model(&self) -> bool {
+        !self.whole || self.shape.has_any_prompt()
+    }
+
     /// The dialect of this request at `/generate`; `None` without a known prompt member.
     pub fn dialect_at_generate(&self) -> Option<Dialect> {
         let shape = self.shape;

@@ -67,7 +67,7 @@ fn vllm_tokens_have_no_text() {
     ];
     assert_eq!(
         stream(VllmGenerate, &frames),
-        "empty1=2 | empty0=1 length0 | whole(in 3 cached 0 out 24) | done |"
+        "empty1=2 | empty0=1 length0 | whole(in 3 cached 0 out 24 total 27) | done |"
     );
 }
 
@@ -76,7 +76,7 @@ fn gemini_frames_yield_their_events() {
     let cases = [
         (
             r#"{"candidates":[{"content":{"parts":[{"text":" ox"}],"role":"model"},"index":1}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3,"totalTokenCount":8},"modelVersion":"m-001"}"#,
-            "text1/3 running0(in 5 out 3) |",
+            "text1/3 running0(in 5 out 3 total 8) |",
         ),
         (
             r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"a"}]}}]}"#,

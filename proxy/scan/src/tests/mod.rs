@@ -2,6 +2,7 @@
 //! where the fuzzers use them too.
 
 mod chats;
+mod hosted;
 mod ids;
 mod messages;
 mod multipart;
@@ -12,6 +13,7 @@ mod properties;
 mod request;
 mod short;
 mod typed;
+mod usages;
 mod vectors;
 mod vectors_counts;
 mod vectors_errors;
@@ -81,7 +83,7 @@ fn scan_with<'a>(mut scanner: Scanner, slices: impl Iterator<Item = &'a [u8]>) -
     seen.tail = Some(scanner.end(&mut seen));
     seen.model = scanner.names().model().to_owned();
     seen.id = scanner.names().id().to_owned();
-    seen.tier = scanner.names().tier().to_owned();
+    seen.tier = scanner.names().price_tier().as_deref().unwrap_or_default().to_owned();
     let work = scanner.work();
     assert_eq!(work.fed, fed);
     assert!(work.walked + work.matched <= work.fed + 8, "a byte was read twice: {work:?}");
@@ -96,7 +98,7 @@ pub(crate) fn scan_every_way(dialect: Dialect, framing: Framing, body: &str) -> 
     let ends: &[&str] = match framing {
         Framing::Sse => &["\n", "\r\n", "\r"],
         Framing::Ndjson => &["\n", "\r\n"],
-        Framing::Json | Framing::Messages => &["\n"],
+        Framing::Json | Framing::Messages | Framing::EventStream => &["\n"],
     };
     for end in ends {
         let text = body.replace('\n', end);

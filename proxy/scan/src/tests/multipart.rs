@@ -88,6 +88,43 @@ fn name_beyond_its_line_makes_a_form_incomplete() {
 }
 
 #[test]
+fn ambiguous_name_makes_a_form_incomplete() {
+    let long = "x".repeat(300);
+    for disposition in [
+        "name=\"x\"; name=\"model\"".to_owned(),
+        "name=\"model\"; NAME=x".to_owned(),
+        "name=\"x\"; name*=utf-8''model".to_owned(),
+        "name*=utf-8''model".to_owned(),
+        "name*0=mo; name*1=del".to_owned(),
+        "name=\"x\"\r\nContent-Disposition: form-data; name=\"model\"".to_owned(),
+        format!("name=\"x\"; y=\"{long}\"; name=\"model\""),
+        format!("name=\"x\"; filename=\"{long}\"; name=\"model\""),
+    ] {
+        let body = [part(&disposition, b"m"), END.to_vec()].concat();
+        assert!(!read(&body).3, "{disposition}");
+    }
+    // Of a file, only its own name may have such a form.
+    let body = [part("name=\"file\"; filename=\"a\"; filename*=utf-8''%C3%A4", b"m"), END.to_vec()].concat();
+    assert!(read(&body).3);
+}
+
+#[test]
+fn both_of_two_models_are_read() {
+    let models = |models: &[&str]| {
+        let parts = models.iter().map(|model| part("name=\"model\"", model.as_bytes()));
+        let body = parts.chain([END.to_vec()]).collect::<Vec<_>>().concat();
+        let mut form = MultipartFields::new(b"XyZ").unwrap();
+        form.feed(&body);
+        let others = form.other_models().map(|others| others.names().join(" "));
+        [form.model().as_str().to_owned(), others.unwrap_or_default()]
+    };
+    assert_eq!(models(&["a"]), ["a", ""]);
+    assert_eq!(models(&["a", "b"]), ["b", "a"]);
+    assert_eq!(models(&["a", "b", "c"]), ["c", "a"]);
+    assert_eq!(models(&["a,b"]), ["a,b", "a b"]);
+}
+
+#[test]
 fn flags_are_read_as_form_parsers_do() {
     for (word, flag) in [
         ("true", Some(true)),
@@ -127,6 +164,9 @@ fn the_content_type_has_the_boundary() {
     assert!(read("Multipart/Form-Data;charset=utf-8 ; Boundary=\"a b;c\""));
     assert!(!read("multipart/form-data"));
     assert!(!read("multipart/form-data; boundary="));
+    // Parsers differ in which of two they use.
+    assert!(!read("multipart/form-data; boundary=abc; boundary=def"));
+    assert!(!read("multipart/form-data; boundary=abc; boundary*=utf-8''def"));
     assert!(!read("multipart/mixed; boundary=abc"));
     assert!(!read("application/json"));
     assert!(!read(&format!("multipart/form-data; boundary={}", "b".repeat(71))));

@@ -101,6 +101,63 @@ fn the_tier_of_a_request_is_read() {
     }
 }
 
+/// Each dialect has the words on which the price depends in its own places, streamed and not.
+#[test]
+fn every_member_on_which_the_price_depends_is_read() {
+    let anthropic =
+        |members: &str| format!(r#"{{"type":"message","usage":{{"output_tokens":1,{members}}}}}"#);
+    let gemini = |members: &str| {
+        format!(
+            r#"{{"candidates":[{{"finishReason":"STOP"}}],"usageMetadata":{{"promptTokenCount":1,{members}}}}}"#
+        )
+    };
+    let openai = |members: &str| format!(r#"{{"choices":[],"usage":{{"prompt_tokens":1,{members}}}}}"#);
+    let rows = [
+        (Dialect::Anthropic, anthropic(r#""service_tier":"standard","speed":"fast""#), "fast"),
+        (Dialect::Anthropic, anthropic(r#""service_tier":"batch","inference_geo":"us""#), "batch+us"),
+        (
+            Dialect::Anthropic,
+            anthropic(r#""speed":"fast","inference_geo":"us","service_tier":"priority""#),
+            "fast+priority+us",
+        ),
+        (
+            Dialect::Anthropic,
+            anthropic(r#""service_tier":"standard","speed":"standard","inference_geo":"global""#),
+            "standard",
+        ),
+        (Dialect::Anthropic, anthropic(r#""inference_geo":"not_available""#), ""),
+        (
+            Dialect::Anthropic,
+            anthropic(r#""inference_geo":"not_available","speed":null,"service_tier":"batch""#),
+            "batch",
+        ),
+        (Dialect::Gemini, gemini(r#""serviceTier":"priority""#), "priority"),
+        (Dialect::Gemini, gemini(r#""serviceTier":"SERVICE_TIER_FLEX""#), "flex"),
+        (Dialect::Gemini, gemini(r#""trafficType":"ON_DEMAND_PRIORITY""#), "priority"),
+        (Dialect::Gemini, gemini(r#""trafficType":"ON_DEMAND_FLEX","serviceTier":"flex""#), "flex"),
+        (Dialect::Gemini, gemini(r#""trafficType":"PROVISIONED_THROUGHPUT""#), "provisioned_throughput"),
+        (Dialect::Gemini, gemini(r#""trafficType":"ON_DEMAND""#), "ON_DEMAND"),
+        (Dialect::Gemini, gemini(r#""trafficType":"TRAFFIC_TYPE_UNSPECIFIED""#), ""),
+        (
+            Dialect::OpenaiChat,
+            openai(r#""extra_properties":{"google":{"traffic_type":"ON_DEMAND_PRIORITY"}}"#),
+            "priority",
+        ),
+        (Dialect::OpenaiChat, openai(r#""inference_geo":"us","speed":"fast""#), "fast+us"),
+        (Dialect::Unknown, anthropic(r#""service_tier":"batch","inference_geo":"us""#), "batch+us"),
+        (Dialect::Unknown, gemini(r#""trafficType":"ON_DEMAND_PRIORITY""#), "priority"),
+        (Dialect::Unknown, r#"{"service_tier":"flex","usage":{"prompt_tokens":1}}"#.to_owned(), "flex"),
+    ];
+    for (dialect, body, tier) in rows {
+        let streamed = format!("data: {body}\n\n");
+        for (framing, text) in [(Framing::Json, body), (Framing::Sse, streamed)] {
+            assert_eq!(scan_every_way(dialect, framing, &text).tier, tier, "{dialect:?} {framing:?}: {text}");
+        }
+    }
+    let array = format!("[{}]", gemini(r#""trafficType":"ON_DEMAND_FLEX""#));
+    assert_eq!(scan_every_way(Dialect::Gemini, Framing::Json, &array).tier, "flex");
+}
+
 #[test]
 fn the_last_tier_of_an_answer_counts() {
     let sse =
@@ -143,6 +200,15 @@ fn the_last_tier_of_an_answer_counts() {
             "standard",
         ),
         (Dialect::Tgi, Framing::Json, r#"{"generated_text":"a","service_tier":"flex"}"#.to_owned(), ""),
+        (
+            Dialect::Anthropic,
+            Framing::Sse,
+            sse(&[
+                r#"{"type":"message_start","message":{"usage":{"input_tokens":5,"service_tier":"standard","inference_geo":"us"}}}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5,"speed":"fast"}}"#,
+            ]),
+            "fast+us",
+        ),
     ] {
         assert_eq!(scan_every_way(dialect, framing, &body).tier, tier, "{dialect:?}: {body}");
     }

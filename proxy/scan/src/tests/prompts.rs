@@ -16,7 +16,7 @@ fn every_name_of_a_prompt_count_is_read() {
         (r#"{"model":"m","embeddings":[[0.5]],"prompt_eval_count":4}"#, "whole(in 4) |"),
         (
             r#"{"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":8.0},"tokens":{"input_tokens":7.0}}}"#,
-            "whole(in 7) |",
+            "whole(in 8) |",
         ),
         (r#"{"meta":{"billed_units":{"input_tokens":8.0}}}"#, "whole(in 8) |"),
         (r#"{"usage":{"prompt_tokens":-1,"total_tokens":6}}"#, "whole(in 6 rejected 1) |"),
@@ -47,10 +47,13 @@ fn frames_of_unknown_shape_are_counted() {
 #[test]
 fn usage_of_an_unknown_dialect_is_counted() {
     for (body, expected) in [
-        (r#"{"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11}}"#, "whole(in 9 out 2) |"),
+        (
+            r#"{"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11}}"#,
+            "whole(in 9 out 2 total 11) |",
+        ),
         (r#"{"usage":{"input_tokens":9,"output_tokens":2}}"#, "whole(in 9 out 2) |"),
-        (r#"{"usage":{"prompt_tokens":9,"total_tokens":9}}"#, "whole(in 9) |"),
-        (r#"{"results":[],"usage":{"total_tokens":9}}"#, "whole(in 9) |"),
+        (r#"{"usage":{"prompt_tokens":9,"total_tokens":9}}"#, "whole(in 9 total 9) |"),
+        (r#"{"results":[],"usage":{"total_tokens":9}}"#, "whole(in 9 total 9) |"),
         (
             r#"{"usage":{"input_tokens":9,"cache_read_input_tokens":3,"output_tokens":2}}"#,
             "whole(in 12 cached 3 out 2) |",
@@ -107,4 +110,10 @@ impl Sink for Ignore {
     fn event(&mut self, _event: crate::Event) {}
 
     fn frame(&mut self, _extent: Extent) {}
+}
+
+#[test]
+fn unknown_number_of_an_embedding_is_not_its_prompt() {
+    let body = r#"{"usageMetadata":{"totalTokenCount":5}}"#;
+    assert_eq!(whole(Embeddings, body), "unknown(totalTokenCount) other |");
 }

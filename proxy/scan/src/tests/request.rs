@@ -389,16 +389,18 @@ fn go_and_other_servers_read_different_models() {
         let mut scanner = RequestScanner::new().casing(casing);
         body.as_bytes().chunks(step).for_each(|slice| scanner.feed(slice));
         let request = scanner.end();
-        [request.model().to_owned(), scanner.other_model().as_str().to_owned()]
+        let others = request.other_models.as_ref().map(|others| others.names().join(" "));
+        [request.model().to_owned(), others.unwrap_or_default()]
     };
     for (body, exact, any, either) in [
         (r#"{"model":"a","MODEL":"b"}"#, "a", "b", ["a", "b"]),
         (r#"{"model":"a","Mod\u0065l":"b"}"#, "a", "b", ["a", "b"]),
-        (r#"{"MODEL":"b","model":"a"}"#, "a", "a", ["a", ""]),
-        (r#"{"MODEL":"b"}"#, "", "b", ["b", ""]),
-        (r#"{"model":"a","x":{"MODEL":"b"},"MODELS":"b","MODE":"b"}"#, "a", "a", ["a", ""]),
-        (r#"{"model":"a","model":"b"}"#, "b", "b", ["b", ""]),
-        (r#"{"model":"a","MODEL":"b","MODEL":"a"}"#, "a", "a", ["a", ""]),
+        (r#"{"MODEL":"b","model":"a"}"#, "a", "a", ["a", "a"]),
+        (r#"{"MODEL":"b"}"#, "", "b", ["b", "b"]),
+        (r#"{"model":"a","x":{"MODEL":"b"},"MODES":"b","MODE":"b"}"#, "a", "a", ["a", ""]),
+        // Most parsers take the last of two members, some the first.
+        (r#"{"model":"a","model":"b"}"#, "b", "b", ["b", "a"]),
+        (r#"{"model":"a","MODEL":"b","MODEL":"a"}"#, "a", "a", ["a", "a"]),
     ] {
         for step in [1, 5, usize::MAX] {
             assert_eq!(read(body, Casing::Exact, step)[0], exact, "{body}");
@@ -406,6 +408,43 @@ fn go_and_other_servers_read_different_models() {
             assert_eq!(read(body, Casing::Either, step), either, "{body}");
         }
     }
+}
+
+/// A gateway may use the name of any of these places.
+#[test]
+fn every_member_that_names_a_model_is_read() {
+    let others = |body: &str, step: usize| {
+        let mut scanner = RequestScanner::new();
+        body.as_bytes().chunks(step).for_each(|slice| scanner.feed(slice));
+        let request = scanner.end();
+        let others = request.other_models.unwrap_or_default();
+        (request.model.unwrap_or_default().to_string(), others.names().join(" "), others.is_complete())
+    };
+    for (body, model, names) in [
+        (r#"{"model":"a"}"#, "a", ""),
+        (r#"{"model":"a,b, c"}"#, "a,b, c", "a b c"),
+        (r#"{"model":["a","b"]}"#, "", "a b"),
+        (r#"{"models":["b","c"],"model":"a"}"#, "a", "b c"),
+        (r#"{"model":"a","MODELS":["b","c"]}"#, "a", "a b c"),
+        (r#"{"model":"a","models":"b,c"}"#, "a", "b,c b c"),
+        (
+            r#"{"model":"a","fallbacks":["b",{"model":"c","messages":[]},{"a":["d","e"]},{"a":"f"}]}"#,
+            "a",
+            "b c d e f",
+        ),
+        (r#"{"model":"a","context_window_fallbacks":[{"a":["b"]}]}"#, "a", "b"),
+        (r#"{"model":"a","extra_body":{"model":"b","models":["c"]}}"#, "a", "b c"),
+        (r#"{"model_id":"ibm/g"}"#, "", "ibm/g"),
+        (r#"{"model":"a","messages":[{"model":"b"}],"metadata":{"model":"c"}}"#, "a", ""),
+    ] {
+        for step in [1, 5, usize::MAX] {
+            let (read, others, is_complete) = others(body, step);
+            assert_eq!((&*read, &*others, is_complete), (model, names, true), "{body}");
+        }
+    }
+    let many: Vec<_> = (0..17).map(|number| format!("\"m{number}\"")).collect();
+    assert!(!others(&format!("{{\"models\":[{}]}}", many.join(",")), usize::MAX).2);
+    assert!(!others(&format!(r#"{{"model":"{},b"}}"#, "a".repeat(300)), usize::MAX).2);
 }
 
 #[test]

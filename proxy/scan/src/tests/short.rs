@@ -2,7 +2,7 @@
 //! `text0/5=2` the same with 2 tokens; `|` ends a frame, `~` a frame that the body's end cut short.
 
 use super::{Output, Seen};
-use crate::{Counts, Delta, Event, Finish, Scope, ServerReport, Usage};
+use crate::{Count, Delta, Event, Finish, Scope, ServerReport, Usage};
 
 /// The events and frames in the short notation.
 pub(crate) fn short(seen: &Seen) -> String {
@@ -25,6 +25,7 @@ fn word(event: Event) -> String {
         Event::Empty(delta) => content("empty", delta),
         Event::Usage(usage) => usage_words(usage),
         Event::Server(times) => times_words(times),
+        Event::Unknown(name) => format!("unknown({})", name.as_str()),
         Event::Finish { choice, reason } => format!("{}{choice}", reason_word(reason)),
         Event::Error => "error".to_owned(),
         Event::Progress => "progress".to_owned(),
@@ -59,38 +60,32 @@ fn usage_words(usage: Usage) -> String {
         Scope::Choice(None) => "choice".to_owned(),
         Scope::Running(choice) => format!("running{choice}"),
     };
-    let Counts {
-        input,
-        input_cached,
-        input_cache_write,
-        input_cache_write_1h,
-        input_audio,
-        input_image,
-        input_video,
-        output,
-        output_reasoning,
-        output_audio,
-        output_image,
-        output_video,
-        rejected,
-    } = usage.counts;
-    let counts = [
-        ("in", input),
-        ("cached", input_cached),
-        ("cache_write", input_cache_write),
-        ("cache_write_1h", input_cache_write_1h),
-        ("audio_in", input_audio),
-        ("image_in", input_image),
-        ("video_in", input_video),
-        ("out", output),
-        ("reasoning", output_reasoning),
-        ("audio_out", output_audio),
-        ("image_out", output_image),
-        ("video_out", output_video),
-        ("rejected", (rejected > 0).then_some(u64::from(rejected))),
-    ];
+    let rejected = Some(u64::from(usage.counts.rejected)).filter(|rejected| *rejected > 0);
+    let counts = Count::ALL.iter().zip(COUNTS).map(|(count, name)| (name, usage.counts.get(*count)));
+    let counts: Vec<_> = counts.chain([("rejected", rejected)]).collect();
     format!("{scope}({})", numbers(&counts))
 }
+
+/// The words for the counts, in the order of [`Count::ALL`].
+const COUNTS: [&str; Count::ALL.len()] = [
+    "in",
+    "cached",
+    "cache_write",
+    "cache_write_1h",
+    "audio_in",
+    "image_in",
+    "video_in",
+    "cached_audio",
+    "cached_image",
+    "out",
+    "reasoning",
+    "audio_out",
+    "image_out",
+    "video_out",
+    "total",
+    "used_in",
+    "used_out",
+];
 
 fn times_words(times: ServerReport) -> String {
     let ServerReport { queue_ns, prefill_ns, decode_ns, draft_tokens, accepted_draft_tokens } = times;

@@ -47,7 +47,7 @@ fn responses_frames_yield_their_events() {
         (r#"[DONE]"#, "done |"),
         (
             r#"{"type":"response.completed","response":{"status":"completed","error":null,"incomplete_details":null,"output":[{"content":[{"text":"all of it"}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":8,"cache_write_tokens":1},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":14}}}"#,
-            "stop0 choice(in 9 cached 8 cache_write 1 out 5 reasoning 2) done |",
+            "stop0 choice(in 9 cached 8 cache_write 1 out 5 reasoning 2 total 14) done |",
         ),
         (
             r#"{"response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":9,"output_tokens":5}},"type":"response.completed"}"#,
@@ -123,15 +123,15 @@ fn responses_in_an_array_are_counted_separately() {
     let both = format!("[{},{}]", answer("ab", 20), answer("c", 4));
     assert_eq!(
         whole(Responses, &both),
-        "reasoning0/2 stop0 choice(in 16 cached 3 out 20) reasoning1/1 stop1 choice(in 16 cached 3 out 4) |"
+        "reasoning0/2 stop0 choice(in 16 cached 3 out 20 total 36) reasoning1/1 stop1 choice(in 16 cached 3 out 4 total 36) |"
     );
     assert_eq!(scan_every_way(Responses, Json, &both).model, "tiny");
     let one = format!("[{}]", answer("ab", 20));
-    assert_eq!(whole(Responses, &one), "reasoning0/2 stop0 choice(in 16 cached 3 out 20) |");
+    assert_eq!(whole(Responses, &one), "reasoning0/2 stop0 choice(in 16 cached 3 out 20 total 36) |");
     assert_eq!(whole(Responses, "[]"), "other |");
     assert_eq!(whole(Responses, "[5,null]"), "other |");
     let cut = &both[..both.len() - 30];
-    assert_eq!(whole(Responses, cut), "reasoning0/2 stop0 choice(in 16 cached 3 out 20) other |");
+    assert_eq!(whole(Responses, cut), "reasoning0/2 stop0 choice(in 16 cached 3 out 20 total 36) other |");
 }
 
 /// Streamed, its answers are parallel; the stream ends when every answer that began has ended.
@@ -305,7 +305,7 @@ fn litellm_cache_writes_have_a_lifetime() {
     let whole = format!(
         r#"{{"id":"chatcmpl-1","object":"chat.completion","model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
     );
-    let counts = "(in 107 cached 90 cache_write 12 cache_write_1h 8 out 2)";
+    let counts = "(in 107 cached 90 cache_write 12 cache_write_1h 8 out 2 total 109)";
     let seen = scan_every_way(OpenaiChat, Json, &whole);
     assert!(short(&seen).contains(counts), "{}", short(&seen));
     let older = whole.replace(r#""cache_write_tokens":12,"#, "");
@@ -327,6 +327,40 @@ fn anthropic_counts_are_overwritten_by_name() {
         stream(Anthropic, &[early, late]),
         "whole(out 7 reasoning 2) | whole(in 3 out 7 reasoning 2) |"
     );
+}
+
+/// A zero is a count only where the prompt's tokens have moved to another name.
+#[test]
+fn anthropic_zeros_overwrite_no_prompt() {
+    let start = |usage: &str| {
+        format!(r#"{{"type":"message_start","message":{{"usage":{{{usage},"output_tokens":1}}}}}}"#)
+    };
+    let end = |usage: &str| {
+        format!(r#"{{"type":"message_delta","delta":{{}},"usage":{{{usage},"output_tokens":25}}}}"#)
+    };
+    let all = r#""input_tokens":1500,"cache_creation_input_tokens":200,"cache_read_input_tokens":300"#;
+    let [own, created, read] = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"]
+        .map(|name| format!(r#""{name}":0"#));
+    let kept = "whole(in 2000 cached 300 cache_write 200 out 25) |";
+    for (first, last, expected) in [
+        (all, own.clone(), kept),
+        (all, format!("{own},{created},{read}"), kept),
+        (all, format!(r#"{own},"cache_read_input_tokens":300"#), kept),
+        (
+            r#""input_tokens":2000"#,
+            format!(r#"{own},"cache_read_input_tokens":1990"#),
+            "whole(in 1990 cached 1990 out 25) |",
+        ),
+        (&own, r#""input_tokens":7"#.to_owned(), "whole(in 7 out 25) |"),
+        (r#""input_tokens":9"#, r#""input_tokens":7"#.to_owned(), "whole(in 7 out 25) |"),
+    ] {
+        let frames = [start(first), end(&last)];
+        let seen = stream(Anthropic, &frames.each_ref().map(String::as_str));
+        assert!(seen.ends_with(expected), "{first} then {last}: {seen}");
+    }
+    let frames = [start(all), end(&own), end(&own).replace("25", "0")];
+    let twice = stream(Anthropic, &frames.each_ref().map(String::as_str));
+    assert!(twice.ends_with(kept), "{twice}");
 }
 
 #[test]
@@ -360,7 +394,15 @@ fn cohere_frames_yield_their_events() {
         (r#"{"type":"tool-call-end","index":0}"#, "meta |"),
         (
             r#"{"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"billed_units":{"input_tokens":1.0},"tokens":{"input_tokens":12.0,"output_tokens":3.0},"cached_tokens":4.0}}}"#,
-            "stop0 whole(in 12 cached 4 out 3) |",
+            "stop0 whole(in 1 cached 1 out 3 used_in 12) |",
+        ),
+        (
+            r#"{"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":12.0,"output_tokens":3.0},"billed_units":{"input_tokens":7.0,"output_tokens":2.0,"search_units":1}}}}"#,
+            "stop0 whole(in 7 out 2 used_in 12 used_out 3) |",
+        ),
+        (
+            r#"{"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":12,"output_tokens":3},"billed_units":{"input_tokens":12,"output_tokens":0}}}}"#,
+            "stop0 whole(in 12 out 3) |",
         ),
         (
             r#"{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":1.5}}}}"#,

@@ -2,8 +2,8 @@
 //! ends. All results must agree.
 
 use super::scan_every_way;
-use crate::event::{Counts, Delta, Finish, Scope, Usage};
-use crate::{Dialect, Event, Framing, Scanner};
+use crate::event::{Delta, Finish, Scope, Usage};
+use crate::{Count, Counts, Dialect, Event, Framing, Scanner};
 
 fn sse(body: &str) -> Vec<Event> {
     scan_every_way(Dialect::OpenaiChat, Framing::Sse, body).events()
@@ -14,10 +14,14 @@ fn text(choice: u32, chars: u32) -> Event {
 }
 
 fn usage(scope: Scope, input: u64, output: u64) -> Event {
-    Event::Usage(Usage {
-        scope,
-        counts: Counts { input: Some(input), output: Some(output), ..Counts::default() },
-    })
+    Event::Usage(Usage { scope, counts: Counts::of([(Count::Input, input), (Count::Output, output)]) })
+}
+
+/// A usage that states its total.
+fn total(scope: Scope, input: u64, output: u64) -> Event {
+    let counts = [(Count::Input, input), (Count::Output, output), (Count::Total, input + output)];
+    let counts = Counts::of(counts);
+    Event::Usage(Usage { scope, counts })
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn usage_is_found_before_and_after_the_choices() {
         sse(
             "data: {\"usage\":{\"total_tokens\":3,\"completion_tokens\":1,\"prompt_tokens\":2},\"choices\":[]}\n\n"
         ),
-        [usage(Scope::Whole, 2, 1)]
+        [total(Scope::Whole, 2, 1)]
     );
     assert_eq!(
         sse(
@@ -90,6 +94,25 @@ fn escapes_count_as_their_characters() {
 }
 
 #[test]
+fn end_mark_needs_no_field_name() {
+    let frame = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+    for (end, done) in [
+        ("[DONE]\n\n", true),
+        ("[DONE]\r\n\r\n", true),
+        ("[DONE]\n", true),
+        ("[DONE]", true),
+        (": x\n[DONE]\n\n", true),
+        ("[DONE] \n\n", false),
+        ("[DONE", false),
+        ("x[DONE]\n\n", false),
+    ] {
+        let seen = sse(&format!("{frame}{end}"));
+        assert_eq!(seen.first(), Some(&text(0, 1)), "{end:?}");
+        assert_eq!(seen.contains(&Event::Done), done, "{end:?}");
+    }
+}
+
+#[test]
 fn a_payload_may_span_lines() {
     assert_eq!(
         sse("data: {\ndata: \"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1},\"choices\":[]}\n\n"),
@@ -114,7 +137,7 @@ fn frames_of_one_shape_yield_their_own_events() {
             let choice = index as u32 % 2;
             let delta = Delta { choice, chars, tokens: None };
             let event = if chars == 0 { Event::Empty(delta) } else { Event::Text(delta) };
-            [event, usage(Scope::Running(choice), 9, index as u64)]
+            [event, total(Scope::Running(choice), 9, index as u64)]
         })
         .collect();
     assert_eq!(sse(&body), expected);
@@ -159,11 +182,11 @@ fn a_depth_bomb_is_one_unreadable_frame() {
 
 #[test]
 fn impossible_counts_are_rejected() {
-    for number in ["-1", "1.5", "1e400", "9007199254740994", "18446744073709551616", "NaN", "\"7\""] {
+    for number in ["-1", "1.5", "1e400", "9007199254740994", "18446744073709551616", "NaN", "\"x\""] {
         let body = format!(
             "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":3,\"completion_tokens\":{number}}}}}\n\n"
         );
-        let counts = Counts { input: Some(3), rejected: 1, ..Counts::default() };
+        let counts = Counts::of([(Count::Input, 3)]).with_rejected(1);
         assert_eq!(sse(&body), [Event::Usage(Usage { scope: Scope::Whole, counts })], "{number}");
     }
     assert_eq!(

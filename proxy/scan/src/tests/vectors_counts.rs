@@ -59,8 +59,9 @@ fn vllm_has_running_and_final_counts() {
     frames.push(r#"{"choices":[],"usage":{"prompt_tokens":9,"total_tokens":13,"completion_tokens":4}}"#);
     assert_eq!(
         stream(Chat, &frames),
-        "text0/1 running0(in 9 out 1) | text1/1 running1(in 9 out 1) | text1/1 running1(in 9 out 2) | \
-         text0/1 running0(in 9 out 2) | whole(in 9 out 4) |"
+        "text0/1 running0(in 9 out 1 total 10) | text1/1 running1(in 9 out 1 total 10) | \
+         text1/1 running1(in 9 out 2 total 11) | text0/1 running0(in 9 out 2 total 11) | \
+         whole(in 9 out 4 total 13) |"
     );
 }
 

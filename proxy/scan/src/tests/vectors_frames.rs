@@ -45,7 +45,7 @@ fn usage_in_tool_arguments_is_text() {
 #[test]
 fn usage_before_the_choices() {
     let frame = r#"{"usage":{"total_tokens":3,"completion_tokens":1,"prompt_tokens":2},"choices":[]}"#;
-    assert_eq!(stream(Chat, &[frame]), "whole(in 2 out 1) |");
+    assert_eq!(stream(Chat, &[frame]), "whole(in 2 out 1 total 3) |");
 }
 
 #[test]

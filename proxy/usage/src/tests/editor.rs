@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use crate::{Cut, Cuts, Editor, HOLD_MAX_BYTES, Part};
+use crate::{Cut, Cuts, Editor, HOLD_MAX_BYTES};
 
 fn event(from: usize, to: usize) -> Cut {
-    Cut { frame: (from as u64, to as u64), part: Part::Event }
+    Cut::Event(from as u64, to as u64)
 }
 
 fn holding(from: usize) -> Cuts {
@@ -58,37 +58,45 @@ fn marks_around_no_event_cut_nothing() {
 }
 
 #[test]
-fn a_member_is_cut_with_one_comma() {
-    const USAGE: &str = r#""usage":{"a":[1,{"b":2}],"c":"}\","}"#;
-    for (before, after, kept_before, kept_after) in [
-        (r#"{"c":[1],"#, "}", r#"{"c":[1]"#, "}"),
-        (r#"{"c":[1] , "#, " }", r#"{"c":[1] "#, " }"),
-        (r#"{"c":[1],"#, r#","d":2}"#, r#"{"c":[1]"#, r#","d":2}"#),
-        ("{", r#","d":2}"#, "{", r#""d":2}"#),
-        ("{ ", " , \t\"d\":2}", "{ ", "\"d\":2}"),
-        ("{ ", " }", "{ ", " }"),
-        // Over several data lines.
-        ("{\"c\":[],\ndata: ", "}", "{\"c\":[]\ndata: ", "}"),
-        ("{\"c\":[],\n: ,\nevent: x\ndata:", "}", "{\"c\":[]\n: ,\nevent: x\ndata:", "}"),
-        ("{\ndata: ", "\ndata\ndata: ,\ndata: \"d\":2}", "{\ndata: ", "\ndata\ndata: \ndata: \"d\":2}"),
+fn a_member_is_cut_from_its_payload_only() {
+    for (before, member, after) in [
+        ("{\"c\":[1]", r#","u":{"a":[1,{"b":2}],"c":"}\","}"#, "}"),
+        ("{\"c\":[1] ", r#", "u" : null"#, " ,\"d\":2}"),
+        ("{", "\"u\":null,", "\"d\":2}"),
+        ("{ ", "\"u\":{} , \t", "\"d\":2}"),
+        ("{ ", "\"u\":null", " }"),
     ] {
         for end in ["\n", "\r\n", "\r"] {
-            let ends = |text: &str| text.replace('\n', end);
-            let (before, after) = (ends(&format!("data: {before}")), ends(&format!("{after}\n\n")));
-            let body = format!(": c{end}{before}{USAGE}{after}data: [DONE]{end}{end}");
-            let from = 3 + end.len();
-            let usage = from + before.len();
-            let to = usage + USAGE.len() + after.len() - usize::from(end == "\r\n");
-            let cut = Cut {
-                frame: (from as u64, to as u64),
-                part: Part::Member(usage as u64, (usage + USAGE.len()) as u64),
-            };
+            let (before, after) =
+                (format!("data: {before}"), format!("{after}{end}{end}data: [DONE]{end}{end}"));
+            let cut = Cut::Member(before.len() as u64, (before.len() + member.len()) as u64);
             let mut cuts = Cuts::new();
             cuts.cut(cut);
             let mut editor = Editor::new();
-            let out = editor.edit(Bytes::from(body.clone()), &mut cuts);
-            let kept = ends(&format!(": c\ndata: {kept_before}{kept_after}\n\ndata: [DONE]\n\n"));
-            assert_eq!((out, editor.missed()), (Bytes::from(kept), 0), "{body:?}");
+            let out = editor.edit(Bytes::from([&before, member, &after].concat()), &mut cuts);
+            assert_eq!((out, editor.missed()), (Bytes::from(before + &after), 0), "{member}");
+        }
+    }
+    // Over several lines.
+    for (marked, kept) in [
+        ("data: {\"c\":[]<,\ndata: \"u\":{}>}\n\n", "data: {\"c\":[]\ndata: }\n\n"),
+        (
+            "data: {\"c\":[]<,\n: ,\nevent: x\ndata:\"u\":null>}\n\n",
+            "data: {\"c\":[]\n: ,\nevent: x\ndata:}\n\n",
+        ),
+        (
+            "data: {\ndata: <\"u\":{}\ndata\ndata: ,\ndata: >\"d\":2}\n\n",
+            "data: {\ndata: \ndata\ndata: \ndata: \"d\":2}\n\n",
+        ),
+    ] {
+        for end in ["\n", "\r\n", "\r"] {
+            let [marked, kept] = [marked, kept].map(|text| text.replace('\n', end));
+            let (from, to) = (marked.find('<').expect("<"), marked.find('>').expect(">") - 1);
+            let mut cuts = Cuts::new();
+            cuts.cut(Cut::Member(from as u64, to as u64));
+            let mut editor = Editor::new();
+            let out = editor.edit(Bytes::from(marked.replace(['<', '>'], "")), &mut cuts);
+            assert_eq!((out, editor.missed()), (Bytes::from(kept), 0), "{marked:?}");
         }
     }
 }
@@ -96,22 +104,30 @@ fn a_member_is_cut_with_one_comma() {
 #[test]
 fn a_range_that_is_no_member_stays() {
     let body = "data: {\"a\":{}}\n\n: \"x\":{}\n\ndata: [{\"u\":{}}, \"u\":{}]\n\n";
-    let at = |text: &str| body.find(text).expect(text) as u64;
-    for (frame, member) in [
-        ((0, 16), (7, 7)),
-        ((0, 16), (12, 8)),
-        ((0, 16), (6, 13)),
-        ((0, 16), (7, 14)),
-        ((0, 16), (7, 900)),
-        ((0, 16), (900, 990)),
-        ((16, 26), (at("\"x\""), at("\"x\"") + 6)),
-        ((7, 13), (7, 13)),
-    ] {
+    for (from, to) in [(7, 7), (12, 8), (6, 13), (7, 12), (7, 900), (900, 990), (0, 16), (11, 12)] {
         let mut cuts = Cuts::new();
-        cuts.cut(Cut { frame, part: Part::Member(member.0, member.1) });
+        cuts.cut(Cut::Member(from, to));
         let mut editor = Editor::new();
         let out = editor.edit(Bytes::from(body), &mut cuts);
-        assert_eq!((&out[..], editor.missed()), (body.as_bytes(), 1), "{frame:?} {member:?}");
+        assert_eq!((&out[..], editor.missed()), (body.as_bytes(), 1), "{from} {to}");
+    }
+}
+
+/// A member is cut although the start of its frame was forwarded.
+#[test]
+fn member_of_a_torn_frame_is_cut() {
+    let body = "data: {\"a\":1,\"u\":null}\n\n";
+    let (from, to) = (12, 21);
+    for at in 0..=body.len() {
+        let mut editor = Editor::new();
+        let (first, second) = body.split_at(at);
+        // The last byte after which nothing of the member is there is that before its comma.
+        let mut cuts = if at > from { holding(from) } else { Cuts::new() };
+        let mut out = editor.edit(Bytes::from(first), &mut cuts).to_vec();
+        let mut cuts = Cuts::new();
+        cuts.cut(Cut::Member(from as u64, to));
+        out.extend_from_slice(&editor.edit(Bytes::from(second), &mut cuts));
+        assert_eq!((&*out, editor.missed()), (&b"data: {\"a\":1}\n\n"[..], 0), "{at}");
     }
 }
 
@@ -245,8 +261,7 @@ proptest! {
             rest = after;
             let mut cuts = Cuts::new();
             for &(from, to, member) in changes {
-                let part = member.map_or(Part::Event, |(from, to)| Part::Member(from, to));
-                cuts.cut(Cut { frame: (from, to), part });
+                cuts.cut(member.map_or(Cut::Event(from, to), |(from, to)| Cut::Member(from, to)));
                 let (from, to) = member.unwrap_or((from, to));
                 marked += (to.min(400).saturating_sub(from) as usize) + 200;
             }

@@ -34,8 +34,11 @@ struct Outcome {
 }
 
 fn watched(added: Option<AddedOptions>, asked: bool, slices: &[&str]) -> Outcome {
+    filtered(UsageFilter::new(added, asked), slices)
+}
+
+fn filtered(mut filter: UsageFilter, slices: &[&str]) -> Outcome {
     let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
-    let mut filter = UsageFilter::new(added, asked);
     filter.arm(&mut scanner);
     let (mut editor, mut body) = (Editor::new(), Vec::new());
     for slice in slices {
@@ -186,7 +189,7 @@ fn the_servers_own_times_are_no_usage() {
     // llama.cpp's `timings_per_token` counts, too, but the client requested only that.
     let mut filter = UsageFilter::new(END, false);
     let mut sink = Counter::default();
-    let counts = scan::Counts { output: Some(3), ..scan::Counts::default() };
+    let counts = scan::Counts::of([(scan::Count::Output, 3)]);
     let usage = scan::Usage { scope: scan::Scope::Running(0), counts };
     let extent = Extent { from: 0, to: 9, whole: true, is_usage: false, usage: None, timings: None };
     let mut listen = filter.listen(&mut sink);
@@ -301,4 +304,80 @@ fn injected_timings_are_cut_from_verbose_frames() {
     );
     let reordered = reordered.replacen(&format!("}},\"timings\":{times}}}\n"), "}}\n", 1);
     assert_eq!(got(TIMINGS, &reordered), plain);
+}
+
+/// The frame of a text, with a usage of this value in place `at` of its members; none without a value.
+fn placed(at: usize, gap: &str, text: &str, usage: Option<&str>) -> String {
+    let choices = format!("\"choices\":{gap}[{{\"index\":0,{gap}\"delta\":{text}}}]");
+    let mut members = vec!["\"id\":\"x\"".to_owned(), choices, "\"obfuscation\":\"ab\"".to_owned()];
+    if let Some(usage) = usage {
+        members.insert(at, format!("\"usage\":{gap}{usage}"));
+    }
+    format!("data: {{{}}}\n\n", members.join(&format!(",{gap}")))
+}
+
+/// A stream of frames with `usage`, the frame with the counts included, if the option for it was `added`.
+fn stream(at: usize, gap: &str, usage: &str, added: bool) -> String {
+    let texts = [
+        "{\"role\":\"assistant\",\"content\":\"\"}",
+        "{\"content\":\"a\"}",
+        "{\"content\":\"b, \\\"usage\\\":\"}",
+    ];
+    let texts =
+        texts.iter().chain(&["{\"content\":\"größer\"}", "{\"content\":\"d\"},\"finish_reason\":\"stop\""]);
+    let frames: String = texts.map(|text| placed(at, gap, text, added.then_some(usage))).collect();
+    format!("{frames}{}{DONE}", if added { LAST } else { "" })
+}
+
+const ZEROS: &str = "{\"prompt_tokens\":0,\"completion_tokens\":0,\"total_tokens\":0}";
+
+/// The client receives what a server sends without the option, however the answer is cut.
+#[test]
+fn answer_with_the_option_equals_the_one_without() {
+    for (at, gap, usage) in every(&[0, 1, 2, 3], &["", " "], &["null", ZEROS]) {
+        let (asked, plain) = (stream(at, gap, usage, true), stream(at, gap, usage, false));
+        let wanted = Outcome { body: plain, sends_unrequested: false, missed: 0 };
+        let got = |slices: &[&str]| filtered(UsageFilter::new(END, false).without_placeholders(), slices);
+        assert_eq!(got(&[&asked]), wanted, "{at} {gap:?} {usage}");
+        for cut in (0..=asked.len()).filter(|cut| asked.is_char_boundary(*cut)) {
+            let (head, tail) = asked.split_at(cut);
+            assert_eq!(got(&[head, tail]), wanted, "{at} {gap:?} {usage} after {head:?}");
+        }
+        let bytes: Vec<String> = asked.chars().map(String::from).collect();
+        assert_eq!(got(&bytes.iter().map(String::as_str).collect::<Vec<_>>()), wanted, "byte by byte");
+        // Of a server that sends them in any case, and of a client that requested usage itself, they stay.
+        let kept = Outcome { body: asked.replace(LAST, ""), ..wanted };
+        assert_eq!(filtered(UsageFilter::new(END, false), &[&asked]), kept);
+        let kept = Outcome { body: asked.clone(), ..kept };
+        assert_eq!(filtered(UsageFilter::new(None, true).without_placeholders(), &[&asked]), kept);
+    }
+}
+
+fn every<'a>(
+    places: &'a [usize],
+    gaps: &'a [&'a str],
+    usages: &'a [&'a str],
+) -> impl Iterator<Item = (usize, &'a str, &'a str)> {
+    let usages = move |at, gap| usages.iter().map(move |usage| (at, gap, *usage));
+    places.iter().flat_map(move |at| gaps.iter().flat_map(move |gap| usages(*at, *gap)))
+}
+
+/// Before the first finish, of a torn frame only the bytes wait that may be part of a usage member: those of a key until it
+/// is known, and all from that of the usage on.
+#[test]
+fn text_of_a_torn_frame_is_not_held() {
+    let frame = placed(2, "", "{\"content\":\"a\"}", Some("null"));
+    let at = |key: &str| frame.find(key).map(|from| (from, from + key.len())).expect("a key");
+    let (usage, _) = at(",\"usage\"");
+    let keys = [at("\"id\""), at(",\"choices\""), (usage, frame.len())];
+    for cut in 1..frame.len() {
+        let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
+        let mut filter = UsageFilter::new(END, false).without_placeholders();
+        let mut editor = Editor::new();
+        let torn = Bytes::copy_from_slice(&frame.as_bytes()[..cut]);
+        scanner.feed(&torn, &mut filter.listen(&mut Counter::default()));
+        let passed = editor.edit(torn, filter.cuts(&scanner)).len();
+        let held = keys.iter().find(|(from, to)| (from + 1..*to).contains(&cut));
+        assert_eq!(passed, held.map_or(cut, |(from, _)| *from), "{:?}", &frame[..cut]);
+    }
 }

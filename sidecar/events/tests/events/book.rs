@@ -67,7 +67,7 @@ impl Book {
     pub(crate) fn plan(&self, url: &str) -> Plan {
         Plan {
             through_proxy: false,
-            attempt_timeout: Duration::from_millis(500),
+            attempt_timeout: Duration::from_secs(60),
             poll_interval: Duration::from_millis(5),
             retry_delay: Duration::from_millis(2),
             ..Plan::new(&self.place.ledger(), Endpoint::parse(url).unwrap())

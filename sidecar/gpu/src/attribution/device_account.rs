@@ -27,6 +27,8 @@ pub enum DeviceSample {
         energy_nj: Option<u128>,
         /// Its utilisation in millionths, over the time before the sample.
         utilization_ppm: Option<u32>,
+        /// Others than the upstreams use it, too, so that the upstreams' part is unknown.
+        has_others: bool,
     },
 }
 
@@ -44,6 +46,8 @@ pub(crate) struct DeviceAccount {
     energy_nj: Option<u128>,
     /// Over ticks: ∫utilisation dt in millionths × ns, and the ns in which utilisation was known.
     utilization: Curve<2>,
+    /// Others used it in a sample since the last one that was accounted for.
+    has_others: bool,
 }
 
 /// Totals by destination.
@@ -63,7 +67,7 @@ impl DeviceAccount {
         uuid: Arc<str>,
         upstreams: &[usize],
         at: Tick,
-        energy_nj: Option<u128>,
+        (energy_nj, has_others): (Option<u128>, bool),
         loads: &[LoadReading],
     ) -> Self {
         Self {
@@ -77,6 +81,7 @@ impl DeviceAccount {
             counted: at,
             energy_nj,
             utilization: Curve::new(u128::from(at.0), CURVE_MAX_POINTS),
+            has_others,
         }
     }
 
@@ -92,7 +97,7 @@ impl DeviceAccount {
         costs: &mut Costs,
     ) {
         let gap = u128::from(at.since(self.seen)) > stale.as_nanos();
-        let DeviceSample::Present { energy_nj, utilization_ppm } = seen else {
+        let DeviceSample::Present { energy_nj, utilization_ppm, has_others } = seen else {
             if gap {
                 self.pass(loads);
             }
@@ -102,20 +107,22 @@ impl DeviceAccount {
         self.seen = at;
         let length = u128::from(at.since(self.counted));
         let (growth, reset) = growth(self.energy_nj, energy_nj);
-        if gap {
-            // After a gap only the sum is known; after a reset not even that.
-            let unknown = if reset { [0; 2] } else { pair(growth, length) };
+        self.has_others |= has_others;
+        let still = energy_nj.is_some() && energy_nj == self.energy_nj;
+        if !gap && (length == 0 || (still && !last && length < COUNTER_STALL_TIMEOUT.as_nanos())) {
+            return;
+        }
+        if gap || self.has_others {
+            // Only the sum is known; after a gap with a reset not even that.
+            let unknown = if gap && reset { [0; 2] } else { pair(growth, length) };
             self.ledger.grown = added(self.ledger.grown, unknown);
             costs.whole(unknown);
             self.add_unattributed(unknown, costs);
             self.pass(loads);
         } else {
-            let still = energy_nj.is_some() && energy_nj == self.energy_nj;
-            if length == 0 || (still && !last && length < COUNTER_STALL_TIMEOUT.as_nanos()) {
-                return;
-            }
             self.close(pair(growth, length), growth > 0, loads, costs);
         }
+        self.has_others = has_others;
         self.counted = at;
         self.energy_nj = energy_nj.or(self.energy_nj);
     }

@@ -23,7 +23,8 @@ fn day_long_stream_stays_within_its_error() {
     for second in 0..=86_401u64 {
         let at = Tick(second * SECOND);
         let loads = [cell.read(at)];
-        let there = DeviceSample::Present { energy_nj: Some(energy), utilization_ppm: None };
+        let there =
+            DeviceSample::Present { energy_nj: Some(energy), utilization_ppm: None, has_others: false };
         let device = MeteredDevice { uuid: "GPU-0".into(), upstreams: vec![0], seen: there };
         attribution.sample(at, &[device], &loads, false, &mut |settled| back.push(settled));
         energy += watts(second) * u128::from(SECOND);

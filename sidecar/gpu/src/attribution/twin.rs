@@ -194,6 +194,7 @@ impl Scene {
                     let there = DeviceSample::Present {
                         energy_nj: Some(counters[number]),
                         utilization_ppm: Some(500_000),
+                        has_others: false,
                     };
                     let seen = if shot.missing[number] { DeviceSample::Absent } else { there };
                     MeteredDevice { uuid: format!("GPU-{number}").into(), upstreams: upstreams.clone(), seen }

@@ -1,5 +1,7 @@
 //! Each field from its call, in its unit, and absent if the call fails or is missing.
 
+use std::collections::BTreeSet;
+
 use gpu::sample::{Activity, Clocks, Device, Sample};
 
 use super::bench::{Bench, energy};
@@ -78,6 +80,7 @@ fn every_field_has_its_unit() {
             decoder: None,
         },
         processes: Some(2),
+        pods: BTreeSet::new(),
         errors_corrected: Some(4),
         errors_uncorrected: Some(0),
         power_limit_mw: Some(700_000),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use meter::edges::{DURATION_S, FIRST_TOKEN_S, GAP_S, PER_TOKEN_S};
+use meter::edges::{DURATION_S, FIRST_TOKEN_S, PER_TOKEN_S};
 use meter::record::Timing;
 use meter::{ErrorType, Record};
 
@@ -59,7 +59,7 @@ pub(crate) struct Operations {
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     pub(crate) first: Histogram<{ DURATION_S.len() + 1 }>,
-    pub(crate) gaps: Histogram<{ GAP_S.len() + 1 }>,
+    pub(crate) gaps: Histogram<{ DURATION_S.len() + 1 }>,
 }
 
 impl GenAi {
@@ -117,7 +117,9 @@ impl Chunks {
         if let Some(ns) = timing.first_chunk_ns {
             self.first.seconds(Metric::ClientFirstChunk, ns);
         }
-        self.gaps.gaps(Metric::ClientPerChunk, &timing.chunk_gap, timing.longest_gap_ns, None);
+        if let Some(pace) = &timing.pace {
+            self.gaps.gaps(Metric::ClientPerChunk, &pace.output_chunk, 0, None);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use meter::edges::{
     CONCURRENCY, CONCURRENCY_NAMES, DURATION_S, FIRST_TOKEN_S, GAP_S, INPUT_RATE, OUTPUT_RATE, POSITION_NAMES,
 };
 use meter::record::Timing;
-use meter::{Ending, Record, Weight};
+use meter::{Disagreement, Ending, Record, Weight};
 use scan::{Dialect, ServerReport};
 
 use crate::cell::{Count, Merge, Sum};
@@ -19,6 +19,8 @@ use crate::table::{CHARACTER_RATE, Metric, NOT_STREAMED};
 pub(crate) struct UpstreamCells {
     /// By dialect, then by ending in the order of [`Ending::ALL`].
     pub(crate) exchanges: Chain<Dialect, [Count; Ending::ALL.len()]>,
+    /// By dialect, then in the order of [`Disagreement::ALL`].
+    pub(crate) disagreements: Chain<Dialect, [Count; Disagreement::ALL.len()]>,
     /// In the order of [`no_first_token_names`].
     pub(crate) no_first_token: [Count; Ending::ALL.len() + 1],
     pub(crate) timings: Lazy<Timings>,
@@ -76,13 +78,21 @@ impl UpstreamCells {
         self.by_concurrency(record, trace);
     }
 
+    /// Adds the disagreement of a finished exchange or leg.
+    pub(crate) fn disagree(&self, record: &Record) {
+        let counts = self.disagreements.make(&record.identity.dialect);
+        if let Some(disagreement) = record.disagreement {
+            counts[disagreement as usize].add(1);
+        }
+    }
+
     fn time(&self, timing: &Timing, trace: Option<&TraceRef>) {
         // An exchange that ended before its first byte has no times and needs no cells for them.
         if timing.first_byte_ns.is_some() {
             self.timings.make().end(timing, trace);
         }
-        if timing.server != ServerReport::default() {
-            self.server_reports.make().end(&timing.server);
+        if let Some(report) = &timing.server {
+            self.server_reports.make().end(report);
         }
     }
 
@@ -116,24 +126,19 @@ impl Timings {
         if let Some(rate) = timing.visible_chars_rate {
             self.character_rate.rate(Metric::CharacterRate, rate);
         }
+        let Some(pace) = &timing.pace else { return };
         // If the total was spread over the frames, the gap of a single token is unknown.
         let of_token = trace.filter(|_| timing.weight == Weight::Exact);
         let gaps = [
-            (
-                Metric::InterToken,
-                &self.inter_token,
-                &timing.inter_token,
-                timing.longest_token_gap_ns,
-                of_token,
-            ),
-            (Metric::ChunkGap, &self.chunk_gap, &timing.chunk_gap, timing.longest_gap_ns, trace),
+            (Metric::InterToken, &self.inter_token, &pace.inter_token, timing.longest_token_gap_ns, of_token),
+            (Metric::ChunkGap, &self.chunk_gap, &pace.chunk_gap, timing.longest_gap_ns, trace),
         ];
         for (metric, cells, gaps, longest, trace) in gaps {
             if gaps.buckets.iter().any(|n| *n > 0) {
                 cells[timing.weight as usize].make().gaps(metric, gaps, longest, trace);
             }
         }
-        for (position, span) in self.position.iter().zip(timing.position) {
+        for (position, span) in self.position.iter().zip(pace.position) {
             position.tokens.add(span.tokens);
             position.ns.add(span.ns);
         }
@@ -159,8 +164,17 @@ impl ServerReports {
 impl Merge for UpstreamCells {
     fn merge(&self, other: &Self) {
         // Destructured, so that the compiler warns of a new cell that is not summed.
-        let Self { exchanges, no_first_token, timings, server_reports, rate_limits, by_concurrency } = self;
+        let Self {
+            exchanges,
+            disagreements,
+            no_first_token,
+            timings,
+            server_reports,
+            rate_limits,
+            by_concurrency,
+        } = self;
         exchanges.merge(&other.exchanges);
+        disagreements.merge(&other.disagreements);
         no_first_token.merge(&other.no_first_token);
         timings.merge(&other.timings);
         server_reports.merge(&other.server_reports);

@@ -41,11 +41,15 @@ impl Usage {
         if let Some(all) = input {
             let written =
                 tokens.of(TokenType::InputCacheWrite).saturating_add(tokens.of(TokenType::InputCacheWrite1h));
-            // No server reports the modality of cached tokens.
-            let cached = tokens.of(TokenType::InputCached).saturating_add(written);
-            let named = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
-            split(&self.input, all, cached, named.map(|kind| tokens.of(kind)));
-            self.cache_read.add(tokens.of(TokenType::InputCached));
+            let [cached_audio, cached_image] =
+                [TokenType::InputCachedAudio, TokenType::InputCachedImage].map(|kind| tokens.of(kind));
+            let cached = tokens.of(TokenType::InputCached);
+            let unknown = if tokens.cached_text().is_some() { 0 } else { cached };
+            let audio = tokens.of(TokenType::InputAudio).saturating_add(cached_audio);
+            let image = tokens.of(TokenType::InputImage).saturating_add(cached_image);
+            let named = [audio, image, tokens.of(TokenType::InputVideo)];
+            split(&self.input, all, unknown.saturating_add(written), named);
+            self.cache_read.add(tokens.cached());
             self.cache_write.add(written);
         }
         if let Some(all) = output {

@@ -44,6 +44,9 @@ fn stream() -> Record {
         visible_chars: 0,
         usage_rejected: 0,
         cached_excess: 0,
+        disagreement: None,
+        unknown_counts: Vec::new(),
+        is_compacted: false,
         upstream_attempts: 1,
     }
 }
@@ -66,6 +69,7 @@ fn verdict_follows_table() {
         ("cut", |r| r.ending = Ending::UpstreamCut, Some(Verdict::Failed)),
         ("an error in the stream", |r| r.ending = Ending::ErrorInBand, Some(Verdict::Failed)),
         ("empty", |r| r.ending = Ending::NoOutput, Some(Verdict::Failed)),
+        ("detached", |r| r.ending = Ending::Detached, None),
         ("our own doing", |r| r.ending = Ending::ProxyError, Some(Verdict::Failed)),
         ("the client left", |r| r.ending = Ending::ClientAbort, None),
         (

@@ -40,7 +40,7 @@ fn memory_of_all_buckets_is_bounded() {
             (timing.first_byte_ns, timing.first_token_ns) = (Some(ns), Some(ns));
             (timing.first_visible_ns, timing.first_tool_ns) = (Some(ns), Some(ns));
             (timing.duration_ns, timing.per_output_token_ns) = (ns, Some(ns));
-            timing.server = ServerReport {
+            **timing.server.get_or_insert_default() = ServerReport {
                 queue_ns: Some(ns),
                 prefill_ns: Some(ns),
                 decode_ns: Some(ns),

@@ -3,7 +3,7 @@
 use std::io;
 
 use meter::Record;
-use meter::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use meter::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, Stated, UsageStep};
 use meter::{RuleKind, TokenRejection};
 use metrics::{Basis, Format, Metric, Metrics, Options, Semconv, UNPRICED, Upstream, WorkerCells};
 use proptest::prelude::*;
@@ -23,6 +23,7 @@ enum Step {
     Live(usize, u64, u64),
     End(usize, Box<Record>),
     Pass(Passthrough),
+    Mislabelled(Stated),
     Refuse(Refusal),
     TenantRefusal(&'static str, Refusal),
     Usage(UsageStep),
@@ -41,6 +42,7 @@ fn any_step() -> impl Strategy<Value = Step> {
             .prop_map(|(model, tokens, overcount)| Step::Live(model, tokens, overcount)),
         6 => (any::<usize>(), any_record()).prop_map(|(which, record)| Step::End(which, Box::new(record))),
         1 => prop::sample::select(Passthrough::ALL.to_vec()).prop_map(Step::Pass),
+        1 => prop::sample::select(Stated::ALL.to_vec()).prop_map(Step::Mislabelled),
         1 => prop::sample::select(Refusal::ALL.to_vec()).prop_map(Step::Refuse),
         1 => (prop::sample::select(vec!["default", "gold", "silver"]), prop::sample::select(Refusal::ALL.to_vec()))
             .prop_map(|(tenant, reason)| Step::TenantRefusal(tenant, reason)),
@@ -108,6 +110,10 @@ fn play(at: usize, metrics: &Metrics, worker: &mut Worker, step: &Step, twin: &m
         Step::Pass(reason) => {
             cells.passthrough(*reason);
             twin.add("tokenmeter_passthrough_total", &[("reason", reason.name())], 1.0);
+        }
+        Step::Mislabelled(stated) => {
+            cells.mislabelled(*stated);
+            twin.add("tokenmeter_mislabelled_responses_total", &[("stated", stated.name())], 1.0);
         }
         Step::Refuse(reason) => {
             cells.refuse(*reason);
@@ -192,8 +198,9 @@ fn overflowing_counts_do_not_stop_page() {
         let mut record = plain("boaster");
         record.tokens.by_type.fill(u64::MAX);
         record.visible_chars = u64::MAX;
-        record.timing.inter_token.buckets.fill(u64::MAX);
-        record.timing.position[0].tokens = u64::MAX;
+        let pace = record.timing.pace.get_or_insert_default();
+        pace.inter_token.buckets.fill(u64::MAX);
+        pace.position[0].tokens = u64::MAX;
         record.timing.stalled_ns = u64::MAX;
         for _ in 0..2 {
             worker.live(model, u64::MAX, u64::MAX);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
-use meter::{Dropped, Passthrough, Refusal, ServerKind, UsageStep};
+use meter::{Disagreement, Dropped, Passthrough, Refusal, ServerKind, Stated, UsageStep};
 use meter::{Ending, Provenance, Quota, Role, TokenType, Weight};
 use meter::{RuleKind, TokenRejection};
 use metrics::{Basis, Format, Kind, LABELS, Metric, ReloadedFile, Verdict, attribute};
@@ -57,7 +57,7 @@ fn manual() -> String {
         }
     }
     page += "\n## Label values\n";
-    for label in ["what", "step", "fault"] {
+    for label in ["what", "step", "disagreement", "fault", "stated"] {
         explain(&mut page, &format!("`{label}`"), label, values(label));
         if label == "step" {
             page += STEPS;
@@ -125,6 +125,8 @@ fn values(label: &str) -> Vec<&'static str> {
         "ending" => Ending::ALL.map(Ending::name).to_vec(),
         "type" => TokenType::ALL.map(TokenType::name).to_vec(),
         "step" => UsageStep::ALL.map(UsageStep::name).to_vec(),
+        "stated" => Stated::ALL.map(Stated::name).to_vec(),
+        "disagreement" => Disagreement::ALL.map(Disagreement::name).to_vec(),
         "provenance" => Provenance::ALL.map(Provenance::name).to_vec(),
         "verdict" => Verdict::ALL.map(Verdict::name).to_vec(),
         "quota" => Quota::ALL.map(Quota::name).to_vec(),
@@ -412,8 +414,9 @@ For a bill use the ledger (`tokenmeter spend`): it charges every count, estimate
 | `legacy` | `gen_ai_client_token_usage`, as in the convention until 1.41: `engine` and `reported` counts, no zeros |
 | `both` | those of `latest` and `legacy` |
 
-The times of `client` are measured in the proxy, from the complete request on. The time per chunk is the time between
-frames with tokens, in the buckets of `tokenmeter_chunk_gap_seconds`. A disabled family is on no page and in no export.
+The times of `client` are measured in the proxy, from the complete request on. A chunk is a frame other than a keep-alive
+and the end mark, whatever it holds; `tokenmeter_chunk_gap_seconds` has the gaps between frames with tokens. A disabled
+family is on no page and in no export.
 
 ## Objectives
 
@@ -453,9 +456,9 @@ once, on other threads than the probes'; a further scrape waits up to five secon
 to first token is that time. `tokenmeter_chunk_gap_seconds` and `tokenmeter_inter_token_seconds{weight=\"exact\"}` have
 the longest gap of the exchange. Prometheus stores exemplars with `--enable-feature=exemplar-storage`.
 
-**Native histograms** accompany every classic one except `tokenmeter_inter_token_seconds` and
-`tokenmeter_chunk_gap_seconds`, whose gaps are counted in classic buckets while an exchange runs, and
-`tokenmeter_otlp_export_seconds`. Their schema is 3: each bucket is 9 % wider than the one below. The zero bucket ends
+**Native histograms** accompany every classic one except `tokenmeter_inter_token_seconds`,
+`tokenmeter_chunk_gap_seconds` and `gen_ai_client_inference_time_per_output_chunk_seconds`, whose gaps are counted in
+classic buckets while an exchange runs, and `tokenmeter_otlp_export_seconds`. Their schema is 3: each bucket is 9 % wider than the one below. The zero bucket ends
 at 2^-20 s (a microsecond) and the last one begins at 2^12 s (68 minutes); for rates, tokens and joules the bounds are
 2^-11 and 2^21.
 
@@ -477,8 +480,7 @@ baseline. `tokenmeter_engine_drift_tokens` is the server's count minus tokenmete
 - **0, between requests**: every token the server counted passed through tokenmeter and was counted the same.
 - **positive**: the server did work that tokenmeter did not see: requests that bypass it, warm-up and health requests,
   unmetered paths, tokens generated after a client left, the prompt of a stream that was cut before the server reported
-  its length, a prompt counted once per choice (vLLM), and records lost to a full outbox
-  (`tokenmeter_dropped_total{what=\"record\"}`).
+  its length, and a prompt counted once per choice (vLLM).
 - **negative**: tokenmeter counted tokens that the server did not: requests that the server counts only if they succeed
   (text-generation-inference), or requests to another server than the one that served the page, as behind a load
   balancer.
@@ -544,7 +546,7 @@ and forecasts of the tenants under `_other` are summed.
 |---|---|
 | waiting for its commit | `tokenmeter_ledger_queued_rows`; the age of the oldest is `tokenmeter_ledger_commit_lag_seconds` |
 | durable on the disk | `tokenmeter_ledger_rows_total` |
-| kept in the ledger's totals only, because the queue was full | `tokenmeter_ledger_shed_rows_total` |
+| kept in the ledger's totals only | `tokenmeter_ledger_shed_rows_total` |
 | lost with its totals, because the queue was full or the writer failed | `tokenmeter_ledger_lost_rows_total` |
 
 The last two are in `tokenmeter_dropped_total{what=\"ledger_row\"}` too. Counts begin at the start of the process. A gap

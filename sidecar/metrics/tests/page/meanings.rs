@@ -11,8 +11,10 @@ pub(crate) fn meaning(list: &str, value: &str) -> &'static str {
     let known = match list {
         "what" => dropped(value),
         "step" => step(value),
+        "disagreement" => disagreement(value),
         "fault" => ledger_fault(value),
         "tokenmeter_passthrough_total" => passthrough(value),
+        "stated" => mislabelled(value),
         "tokenmeter_refused_total" | "tokenmeter_tenant_refused_total" => refusal(value),
         "tokenmeter_untrusted_tenant_tokens_total" => untrusted_token(value),
         "tokenmeter_no_first_token_total" => no_first_token(value),
@@ -50,6 +52,11 @@ pub(crate) fn ending(ending: Ending) -> [&'static str; 3] {
             "nothing",
         ],
         Ending::NoOutput => ["the response ended regularly and held no output", "server", "the prompt"],
+        Ending::Detached => [
+            "the server accepted work whose result is fetched later, with neither output nor usage",
+            "client",
+            "nothing: unpriced as `uncounted`; a usage fetched through tokenmeter is an exchange of its own",
+        ],
         Ending::ProxyError => [
             "no upstream could be reached, tokenmeter rejected the request after it had admitted it, or tokenmeter stopped",
             "tokenmeter, or the way to the server",
@@ -58,9 +65,21 @@ pub(crate) fn ending(ending: Ending) -> [&'static str; 3] {
     }
 }
 
+fn disagreement(value: &str) -> Option<&'static str> {
+    Some(match value {
+        "total" => "the stated total is the sum of no reading of its parts; the dearer reading is billed",
+        "part" => "a part exceeds its whole, and is billed beside it",
+        "sequence" => "the counts of successive usages fall; the last one is billed",
+        "cached_excess" => "more cached tokens than the prompt has; the prompt is billed as cached",
+        _ => return None,
+    })
+}
+
 fn dropped(value: &str) -> Option<&'static str> {
     Some(match value {
-        "record" => "the queue to the ledger and the exporters was full; the metrics have the exchange",
+        "record" => {
+            "the queue to the exporters and the access log was full; the metrics and the ledger have the exchange"
+        }
         "usage_rejected" => "a count in a response was negative, too large or no number",
         "frame_unparsed" => "the meter could not parse a frame of a stream to its end",
         "panic" => "a bug: the connection was closed, or its metering ended; please report it",
@@ -75,8 +94,7 @@ fn dropped(value: &str) -> Option<&'static str> {
         "refusal" => "the access log line of a rejected request",
         "connection" => "an idle or slow client connection was closed so that another client is served",
         "gathering" => "a slow upload was forwarded without buffering, to free memory for another request",
-        "slow_client" => "a client did not read its response and was disconnected",
-        "cached_excess" => "cached tokens that a server reported beyond the prompt",
+        "slow_client" => "a client was too slow to read its response, which was cut",
         "label_overflow" => "a model or tenant without a label of its own is counted under `_other`",
         "gpu_sample" => "a GPU sample failed or was implausible",
         "gpu_share" => "the energy share of an exchange, which is counted as unattributed",
@@ -139,6 +157,16 @@ fn passthrough(value: &str) -> Option<&'static str> {
     })
 }
 
+fn mislabelled(value: &str) -> Option<&'static str> {
+    Some(match value {
+        "sse" => "`text/event-stream`",
+        "ndjson" => "NDJSON, by any of its names",
+        "json" => "JSON",
+        "other" => "any other, such as `text/plain`; a missing content type is not counted",
+        _ => return None,
+    })
+}
+
 fn refusal(value: &str) -> Option<&'static str> {
     Some(match value {
         "framing" => "400 or 501: the framing is ambiguous (request smuggling)",
@@ -187,6 +215,7 @@ fn no_first_token(value: &str) -> Option<&'static str> {
         "error_in_band" => "the error came before the first token",
         "error_status" => "a status of 400 or above",
         "no_output" => "the response held no output",
+        "detached" => "the server accepted work whose result is fetched later",
         "proxy_error" => "tokenmeter ended the exchange before the first token",
         "not_streamed" => "the response was not a stream, so its first token has no time",
         _ => return None,

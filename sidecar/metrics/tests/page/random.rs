@@ -1,7 +1,10 @@
 //! Random exchanges.
 
 use meter::edges::{GAP_S, POSITION_NAMES};
-use meter::{Ending, Gaps, Identity, Provenance, Record, Role, Span, Timing, TokenType, Tokens, Weight};
+use meter::{
+    Disagreement, Ending, Gaps, Identity, Provenance, Record, Role, Span, StreamPace, Timing, TokenType,
+    Tokens, Weight,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -31,8 +34,9 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
         1u32..3,
         prop::sample::select(vec![Role::Whole, Role::Whole, Role::Prefill, Role::Decode]),
     );
-    (what, who, option::weighted(0.9, any_timing()))
-        .prop_map(|(what, (model, tenant, upstream, status, choices, role), timing)| {
+    let disagreement = option::of(prop::sample::select(Disagreement::ALL.to_vec()));
+    (what, who, option::weighted(0.9, any_timing()), disagreement)
+        .prop_map(|(what, (model, tenant, upstream, status, choices, role), timing, disagreement)| {
             let (dialect, ending, input_provenance, output_provenance, by_type, provider, streamed, chars) =
                 what;
             let by_type = by_type.try_into().expect("as many as there are types");
@@ -55,6 +59,7 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
                 streamed,
                 visible_chars: chars,
                 timing: timing.unwrap_or_default(),
+                disagreement,
                 ..any
             }
         })
@@ -76,6 +81,7 @@ fn any_timing() -> BoxedStrategy<Timing> {
             for (position, (tokens, ns)) in position.iter_mut().zip(spans) {
                 *position = Span { tokens, ns };
             }
+            let pace = StreamPace { inter_token, chunk_gap, position, ..StreamPace::default() };
             Timing {
                 upload_ns: 0,
                 duration_ns,
@@ -90,17 +96,15 @@ fn any_timing() -> BoxedStrategy<Timing> {
                 output_rate,
                 input_rate,
                 visible_chars_rate,
-                inter_token,
-                chunk_gap,
+                pace: Some(Box::new(pace)),
                 longest_gap_ns: 0,
                 longest_token_gap_ns: 0,
                 weight: if exact { Weight::Exact } else { Weight::Spread },
-                position,
                 stalls,
                 stalled_ns,
                 client_wait_ns,
                 concurrency,
-                server,
+                server: Some(Box::new(server)).filter(|report| **report != ServerReport::default()),
             }
         })
         .boxed()

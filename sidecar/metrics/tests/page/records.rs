@@ -2,15 +2,20 @@
 
 use meter::edges::{GAP_S, POSITION_NAMES};
 use meter::record::FINISHES;
-use meter::{Ending, Gaps, Identity, LoadSpan, Provenance, Record, Span, Timing, TokenType, Tokens, Weight};
-use scan::{Dialect, Sampling, ServerReport};
+use meter::{
+    Ending, Gaps, Identity, LoadSpan, Provenance, Record, Span, StreamPace, Timing, TokenType, Tokens, Weight,
+};
+use scan::{Dialect, Sampling};
 
 /// Returns a streamed success of `model`: 20 tokens in, 11 out, the first after 50 ms, then one every 10 ms.
 pub(crate) fn plain(model: &str) -> Record {
     let mut gaps = Gaps { buckets: [0; GAP_S.len() + 1], sum_ns: 100_000_000 };
     gaps.buckets[6] = 10;
+    let mut chunks = Gaps { sum_ns: 125_000_000, ..Gaps::default() };
+    (chunks.buckets[0], chunks.buckets[1]) = (11, 1);
     let mut position = [Span::default(); POSITION_NAMES.len()];
     position[0] = Span { tokens: 11, ns: 100_000_000 };
+    let pace = StreamPace { inter_token: gaps, chunk_gap: gaps, output_chunk: chunks, position };
     Record {
         identity: Identity {
             started_unix_ns: 1_700_000_000_000_000_000,
@@ -49,21 +54,22 @@ pub(crate) fn plain(model: &str) -> Record {
             output_rate: Some(100.0),
             input_rate: Some(300.0),
             visible_chars_rate: Some(420.5),
-            inter_token: gaps,
-            chunk_gap: gaps,
+            pace: Some(Box::new(pace)),
             longest_gap_ns: 10_000_000,
             longest_token_gap_ns: 10_000_000,
             weight: Weight::Exact,
-            position,
             stalls: 0,
             stalled_ns: 0,
             client_wait_ns: 2_000_000,
             concurrency: 1.0,
-            server: ServerReport::default(),
+            server: None,
         },
         visible_chars: 42,
         usage_rejected: 0,
         cached_excess: 0,
+        disagreement: None,
+        unknown_counts: Vec::new(),
+        is_compacted: false,
         upstream_attempts: 1,
     }
 }

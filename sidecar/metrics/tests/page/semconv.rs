@@ -76,6 +76,42 @@ fn usage_counts_only_totals_of_the_server() {
     assert_eq!(page.get("tokenmeter_tokens_total", &labels), Some(8.0));
 }
 
+/// The tokens of a side on the page, by modality.
+fn by_modality(page: &Page, side: &str) -> BTreeMap<String, u64> {
+    let name = format!("gen_ai_client_inference_usage_{side}_tokens_total");
+    let all = page.samples.iter().filter(|(series, _)| series.name == name);
+    all.map(|(series, n)| (series.labels["gen_ai_token_modality"].clone(), *n as u64)).collect()
+}
+
+fn tokens(by_modality: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    by_modality.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect()
+}
+
+/// If the server states the modalities of cached tokens, the rest of them is text.
+#[test]
+fn cached_tokens_have_stated_modality() {
+    let of = |unknown, text| [("unknown", unknown), ("text", text), ("audio", 27), ("image", 3)];
+    for (video, expected) in [(0, of(0, 15)), (100, of(105, 10))] {
+        let metrics = Metrics::new(Options::default());
+        let mut worker = metrics.worker();
+        let model = worker.model("m");
+        let mut seen = plain("m");
+        seen.tokens.by_type = types(&[
+            (TokenType::Input, 10),
+            (TokenType::InputCached, 5),
+            (TokenType::InputAudio, 20),
+            (TokenType::InputCachedAudio, 7),
+            (TokenType::InputCachedImage, 3),
+            (TokenType::InputVideo, video),
+        ]);
+        worker.begin(model);
+        worker.end(model, &seen);
+        let page = openmetrics::read(&metrics.text());
+        assert_eq!(by_modality(&page, "input"), tokens(&expected), "{video} of video");
+        assert_eq!(page.sum("gen_ai_client_inference_usage_cache_read_input_tokens_total"), 15.0);
+    }
+}
+
 #[test]
 fn modality_needs_report_of_server() {
     let metrics = Metrics::new(Options::default());
@@ -95,16 +131,9 @@ fn modality_needs_report_of_server() {
     worker.begin(model);
     worker.end(model, &seen);
     let page = openmetrics::read(&metrics.text());
-    let of = |side: &str| {
-        let name = format!("gen_ai_client_inference_usage_{side}_tokens_total");
-        let all = page.samples.iter().filter(|(series, _)| series.name == name);
-        let all = all.map(|(series, n)| (series.labels["gen_ai_token_modality"].clone(), *n as u64));
-        all.collect::<BTreeMap<_, _>>()
-    };
-    let expected = |all: &[(&str, u64)]| all.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
-    let input: BTreeMap<_, _> = expected(&[("unknown", 105), ("text", 10), ("audio", 20), ("image", 1000)]);
-    assert_eq!(of("input"), input);
-    assert_eq!(of("output"), expected(&[("unknown", 0), ("text", 10), ("image", 1290)]));
+    let input = [("unknown", 105), ("text", 10), ("audio", 20), ("image", 1000)];
+    assert_eq!(by_modality(&page, "input"), tokens(&input));
+    assert_eq!(by_modality(&page, "output"), tokens(&[("unknown", 0), ("text", 10), ("image", 1290)]));
 }
 
 /// The convention has one counter of cache writes, for all lifetimes.
@@ -226,7 +255,8 @@ fn client_times_are_those_of_the_stream() {
     assert_eq!(page.sum(&format!("{name}_duration_seconds_count")), 3.0);
     assert_eq!(page.sum(&format!("{name}_time_to_first_chunk_seconds_count")), 1.0);
     assert_eq!(page.sum(&format!("{name}_time_to_first_chunk_seconds_sum")), 0.0495);
-    assert_eq!(page.sum(&format!("{name}_time_per_output_chunk_seconds_count")), 10.0);
+    assert_eq!(page.sum(&format!("{name}_time_per_output_chunk_seconds_count")), 12.0);
+    assert_eq!(page.sum(&format!("{name}_time_per_output_chunk_seconds_sum")), 0.125);
 }
 
 #[test]

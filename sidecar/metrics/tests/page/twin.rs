@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use meter::edges::{CONCURRENCY_NAMES, GAP_S, POSITION_NAMES};
-use meter::{Ending, Gaps, Provenance, Record, Role, TokenType};
+use meter::{Disagreement, Ending, Gaps, Provenance, Record, Role, TokenType};
 use metrics::{Kind, Metric, Objective};
 use scan::Dialect;
 use text::Glob;
@@ -93,11 +93,16 @@ impl Twin {
             self.add("tokenmeter_leg_exchanges_total", &[m, r, ("ending", ending)], 1.0);
             self.observe(Metric::LegDuration, &[m, r], seconds(timing.duration_ns));
         }
+        let (u, dialect) = (("upstream", &*record.identity.upstream), record.identity.dialect.name());
+        for disagreement in Disagreement::ALL {
+            let labels = [m, u, ("dialect", dialect), ("disagreement", disagreement.name())];
+            let n = if record.disagreement == Some(disagreement) { 1.0 } else { 0.0 };
+            self.add("tokenmeter_usage_disagreements_total", &labels, n);
+        }
         if role == Role::Prefill {
             return self.add("tokenmeter_leg_prompt_tokens_total", &[m], record.tokens.input() as f64);
         }
-        let u = ("upstream", &*record.identity.upstream);
-        let labels = [m, u, ("dialect", record.identity.dialect.name()), ("ending", ending)];
+        let labels = [m, u, ("dialect", dialect), ("ending", ending)];
         self.add("tokenmeter_exchanges_total", &labels, 1.0);
         for kind in TokenType::ALL {
             let provenance = record.tokens.provenance(kind).name();
@@ -131,6 +136,7 @@ impl Twin {
         let status = record.status.to_string();
         let error = match ending {
             "complete" | "length" => "",
+            "detached" => "no_output",
             "error_status" => &status,
             "client_abort" => "client_disconnect",
             "upstream_cut" if timing.first_byte_ns.is_none() => "upstream_reset",
@@ -155,11 +161,11 @@ impl Twin {
         self.moment(Metric::FirstByte, &[m, u], timing.first_byte_ns);
         self.moment(Metric::FirstVisible, &[m, u], timing.first_visible_ns);
         self.moment(Metric::FirstTool, &[m, u], timing.first_tool_ns);
-        self.moment(Metric::ServerQueue, &[m, u], timing.server.queue_ns);
-        self.moment(Metric::ServerPrefill, &[m, u], timing.server.prefill_ns);
-        self.moment(Metric::ServerDecode, &[m, u], timing.server.decode_ns);
-        if let Some(drafted) = timing.server.draft_tokens.filter(|drafted| *drafted > 0) {
-            let accepted = timing.server.accepted_draft_tokens.unwrap_or(0);
+        self.moment(Metric::ServerQueue, &[m, u], timing.server().queue_ns);
+        self.moment(Metric::ServerPrefill, &[m, u], timing.server().prefill_ns);
+        self.moment(Metric::ServerDecode, &[m, u], timing.server().decode_ns);
+        if let Some(drafted) = timing.server().draft_tokens.filter(|drafted| *drafted > 0) {
+            let accepted = timing.server().accepted_draft_tokens.unwrap_or(0);
             self.add("tokenmeter_upstream_draft_tokens_total", &[m, u], drafted as f64);
             self.add("tokenmeter_upstream_accepted_draft_tokens_total", &[m, u], accepted as f64);
         }
@@ -172,9 +178,10 @@ impl Twin {
         self.rate(Metric::CharacterRate, &[m, u], timing.visible_chars_rate);
 
         let weighted = [m, u, ("weight", timing.weight.name())];
-        self.gaps(Metric::InterToken, &weighted, &timing.inter_token);
-        self.gaps(Metric::ChunkGap, &weighted, &timing.chunk_gap);
-        for (range, span) in POSITION_NAMES.iter().zip(timing.position) {
+        let pace = timing.pace();
+        self.gaps(Metric::InterToken, &weighted, &pace.inter_token);
+        self.gaps(Metric::ChunkGap, &weighted, &pace.chunk_gap);
+        for (range, span) in POSITION_NAMES.iter().zip(pace.position) {
             let labels = [m, u, ("position", *range)];
             self.add("tokenmeter_output_position_tokens_total", &labels, span.tokens as f64);
             self.add("tokenmeter_output_position_seconds_total", &labels, seconds(span.ns));
@@ -233,6 +240,7 @@ impl Twin {
                 }
                 "slow_first_token"
             }
+            "detached" => return,
             "error_status" if ![408, 424, 429, 500, 503].contains(&record.status) => return,
             _ => "failed",
         };
@@ -279,10 +287,15 @@ impl Twin {
             (by_server(record.tokens.input_provenance), by_server(record.tokens.output_provenance));
         if asked && !embeds {
             let written = [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h];
-            let cached = count(&[TokenType::InputCached]) + count(&written);
-            let reported = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
-            modalities(&mut add, "input", input, cached, reported.map(|kind| count(&[kind])));
-            add("cache_read_input", "unknown", count(&[TokenType::InputCached]));
+            let stated = count(&[TokenType::InputCachedAudio, TokenType::InputCachedImage]);
+            let is_stated = stated > 0.0 && count(&[TokenType::InputVideo]) == 0.0;
+            let cached = if is_stated { 0.0 } else { count(&[TokenType::InputCached]) };
+            let unknown = cached + count(&written);
+            let audio = count(&[TokenType::InputAudio, TokenType::InputCachedAudio]);
+            let image = count(&[TokenType::InputImage, TokenType::InputCachedImage]);
+            modalities(&mut add, "input", input, unknown, [audio, image, count(&[TokenType::InputVideo])]);
+            let read = [TokenType::InputCached, TokenType::InputCachedAudio, TokenType::InputCachedImage];
+            add("cache_read_input", "unknown", count(&read));
             add("cache_write_input", "unknown", count(&written));
         }
         if answered && !embeds {

@@ -6,7 +6,7 @@ use meter::{
     Ending, ExchangeId, Identity, LoadSpan, Provenance, Record, Spans, Timing, TokenType, Tokens, Trace,
 };
 use otlp::Finished;
-use scan::{Dialect, Finish, Sampling};
+use scan::{Dialect, Finish, Links, Name, Sampling};
 
 pub(crate) use crate::collector::said;
 
@@ -23,14 +23,17 @@ pub(crate) fn chat() -> Record {
     identity.exchange = ExchangeId([0xab; 16]);
     identity.response_model = Some("qwen3-8b-fp8".into());
     identity.response_id = Some("chatcmpl-1".into());
-    identity.previous_response_id = Some("resp_0".into());
-    identity.conversation_id = Some("conv_1".into());
+    identity.links = Some(Box::new(Links {
+        previous_response: Name::cut(b"resp_0"),
+        conversation: Name::cut(b"conv_1"),
+        ..Links::default()
+    }));
     identity.started_unix_ns = STARTED;
     identity.trace = Some(Box::new(Trace {
         trace_id: TRACE,
         parent: Some(CALLER),
         sampled: true,
-        spans: Some(Spans { server: SERVER, client: CLIENT }),
+        spans: Some(Spans { server: SERVER, client: CLIENT, method: "POST", is_tls: false }),
         state: "vendor=x".into(),
     }));
     let mut tokens = Tokens {
@@ -69,6 +72,9 @@ pub(crate) fn chat() -> Record {
         visible_chars: 160,
         usage_rejected: 0,
         cached_excess: 0,
+        disagreement: None,
+        unknown_counts: Vec::new(),
+        is_compacted: false,
         upstream_attempts: 1,
     }
 }

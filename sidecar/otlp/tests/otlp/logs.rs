@@ -171,6 +171,7 @@ fn severity_follows_ending() {
         (Ending::ErrorStatus, 404, "WARN"),
         (Ending::ErrorStatus, 500, "ERROR"),
         (Ending::NoOutput, 200, "WARN"),
+        (Ending::Detached, 202, "WARN"),
         (Ending::ProxyError, 0, "ERROR"),
     ] {
         let mut record = chat();

@@ -8,7 +8,7 @@ use metrics::{Instrument, Kind, Metric, attribute};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use otlp::Protocol;
-use scan::{Dialect, OutputType, ReasoningLevel, Sampling};
+use scan::{Dialect, Name, OutputType, ReasoningLevel, Sampling};
 
 use crate::collector::Collector;
 use crate::exchanges::{chat, finished};
@@ -19,6 +19,7 @@ struct Registry {
     /// Type and values by name; the value `+` allows others.
     attributes: BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)>,
     metrics: BTreeMap<&'static str, Convention>,
+    events: BTreeSet<&'static str>,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +40,7 @@ fn registry() -> Registry {
             ["attribute", name, kind, ref values @ ..] => {
                 registry.attributes.insert(name, (kind, values.iter().copied().collect()));
             }
-            ["event", _] => {}
+            ["event", name] => _ = registry.events.insert(name),
             ["metric", name, instrument, unit] => {
                 registry.metrics.insert(name, Convention { instrument, unit, ..Convention::default() });
                 last = name;
@@ -55,23 +56,17 @@ fn registry() -> Registry {
             _ => panic!("{line:?}"),
         }
     }
-    assert_eq!((registry.metrics.len(), registry.attributes.len()), (16, 45));
+    assert_eq!((registry.metrics.len(), registry.attributes.len()), (16, 49));
     registry
 }
 
 fn conventional(name: &str) -> bool {
-    ["gen_ai.", "server.", "error."].iter().any(|space| name.starts_with(space))
+    ["gen_ai.", "openai.", "server.", "error."].iter().any(|space| name.starts_with(space))
 }
 
 /// Recommended attributes of metrics that are omitted, with the reason.
 const LEFT_OUT: &[(&str, &str)] =
     &[("gen_ai.response.model", "a server may return a new model name with every response: unbounded")];
-
-/// Metrics with other edges than recommended, with the reason. All others have at least the recommended ones.
-const OTHER_EDGES: &[(&str, &str)] = &[(
-    "gen_ai.client.inference.time_per_output_chunk",
-    "the gaps of an exchange are counted in the buckets of tokenmeter's histogram, which are finer in the range of gaps",
-)];
 
 #[test]
 fn every_metric_matches_registry() {
@@ -93,8 +88,7 @@ fn every_metric_matches_registry() {
         };
         assert_eq!((instrument, entry.otlp_unit()), (convention.instrument, convention.unit), "{name}");
         if let Kind::Histogram(edges) = entry.kind {
-            let has_all = convention.edges.iter().all(|edge| edges.contains(edge));
-            assert_eq!(has_all, !OTHER_EDGES.iter().any(|(other, _)| *other == name), "{name}: {edges:?}");
+            assert!(convention.edges.iter().all(|edge| edges.contains(edge)), "{name}: {edges:?}");
         }
         let labels: BTreeSet<_> = entry.labels.iter().map(|label| attribute(label)).collect();
         for label in &labels {
@@ -120,6 +114,22 @@ fn every_conventional_label_is_in_registry() {
 }
 
 #[test]
+fn every_conventional_event_is_in_registry() {
+    let registry = registry();
+    let collector = Collector::new();
+    let exporter = plans::start(plans::spans(Protocol::Http, collector.address));
+    let mut record = chat();
+    record.timing.first_tool_ns = Some(1_000_000_000);
+    exporter.submit(finished(record));
+    assert_eq!(exporter.shutdown(LONG).spans.sent, 2);
+    let events: Vec<_> = collector.seen().spans().into_iter().flat_map(|span| span.events).collect();
+    assert_eq!(events.len(), 3);
+    for event in events.iter().filter(|event| conventional(&event.name)) {
+        assert!(registry.events.contains(&*event.name), "{}", event.name);
+    }
+}
+
+#[test]
 fn every_attribute_matches_type_in_registry() {
     let registry = registry();
     let mut seen = BTreeSet::new();
@@ -138,7 +148,7 @@ fn every_attribute_matches_type_in_registry() {
             seen.insert(key);
         }
     }
-    assert!(seen.len() >= 29, "only {seen:?}");
+    assert!(seen.len() >= 37, "only {seen:?}");
 }
 
 /// Returns exchanges with all attributes: every dialect, every token type, successes and failures.
@@ -150,6 +160,13 @@ fn exchanges() -> Vec<meter::Record> {
             record.identity.dialect = dialect;
             record.ending = ending;
             record.answers = 2;
+            record.is_compacted = true;
+            record.identity.provider = "openai".into();
+            record.identity.requested_tier = Some("flex".into());
+            record.identity.service_tier = Some("default".into());
+            record.identity.is_tier_reported = true;
+            let links = record.identity.links.as_mut().unwrap();
+            (links.prompt, links.prompt_version) = (Name::cut(b"pmpt_1"), Name::cut(b"2"));
             record.sampling = Sampling {
                 max_tokens: Some(256),
                 temperature: Some(0.7),

@@ -5,7 +5,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use otlp::{Energy, Finished, Protocol};
-use scan::{Dialect, Finish};
+use scan::{Dialect, Finish, Name};
 
 use crate::collector::Collector;
 use crate::exchanges::{CALLER, CLIENT, SERVER, STARTED, TRACE, UPLOAD, chat, finished, said, untraced};
@@ -51,6 +51,19 @@ fn spans_nest_caller_request_inference() {
         assert_eq!(server.name, "POST /v1/chat/completions");
         assert_eq!(client.name, "chat qwen3-8b");
         assert_eq!((code(&server), code(&client)), (0, 0));
+    }
+}
+
+#[test]
+fn request_has_its_method_and_scheme() {
+    let mut record = chat();
+    record.identity.dialect = Dialect::Sglang;
+    let spans = record.identity.trace.as_mut().unwrap().spans.as_mut().unwrap();
+    (spans.method, spans.is_tls) = ("PUT", true);
+    let (server, _) = arrive(Protocol::Http, &finished(record));
+    assert_eq!(server.name, "PUT /generate");
+    for (key, value) in [("http.request.method", "PUT"), ("url.scheme", "https")] {
+        assert_eq!(said(&server.attributes, key).as_deref(), Some(value), "{key}");
     }
 }
 
@@ -132,7 +145,7 @@ fn inference_has_attributes_of_convention() {
 #[test]
 fn span_has_the_servers_own_report() {
     let mut record = chat();
-    let server = &mut record.timing.server;
+    let server = record.timing.server.get_or_insert_default();
     (server.queue_ns, server.prefill_ns) = (Some(12_500_000), Some(70_000_000));
     (server.draft_tokens, server.accepted_draft_tokens) = (Some(129), Some(10));
     let span = client(record);
@@ -156,7 +169,7 @@ fn events_of_same_time_are_not_repeated() {
     let events: Vec<_> = span.events.iter().map(|e| (&*e.name, since_t0(e.time_unix_nano))).collect();
     assert_eq!(
         events,
-        [("gen_ai.first_token", 200_000_000), ("tokenmeter.first_visible_token", 900_000_000)]
+        [("tokenmeter.first_token", 200_000_000), ("tokenmeter.first_visible_token", 900_000_000)]
     );
 }
 
@@ -210,6 +223,79 @@ fn tokens_of_each_modality_are_attributes() {
 }
 
 #[test]
+fn cached_tokens_of_each_modality_are_attributes() {
+    let mut record = chat();
+    for (kind, n) in [
+        (TokenType::Input, 10),
+        (TokenType::InputCached, 5),
+        (TokenType::InputAudio, 20),
+        (TokenType::InputCachedAudio, 7),
+        (TokenType::InputCachedImage, 3),
+    ] {
+        record.tokens.by_type[kind as usize] = n;
+    }
+    let attributes = client(record.clone()).attributes;
+    for (key, value) in [
+        ("gen_ai.usage.input_tokens", "45"),
+        ("gen_ai.usage.cache_read.input_tokens", "15"),
+        ("gen_ai.usage.text.cache_read.input_tokens", "5"),
+        ("gen_ai.usage.audio.cache_read.input_tokens", "7"),
+        ("gen_ai.usage.image.cache_read.input_tokens", "3"),
+        ("gen_ai.usage.text.input_tokens", "15"),
+        ("gen_ai.usage.audio.input_tokens", "27"),
+        ("gen_ai.usage.image.input_tokens", "3"),
+    ] {
+        assert_eq!(said(&attributes, key).as_deref(), Some(value), "{key}");
+    }
+    // Cached tokens of videos have no type, so the rest may be theirs.
+    record.tokens.by_type[TokenType::InputVideo as usize] = 100;
+    let attributes = client(record).attributes;
+    for key in ["gen_ai.usage.text.cache_read.input_tokens", "gen_ai.usage.text.input_tokens"] {
+        assert_eq!(said(&attributes, key), None, "{key}");
+    }
+}
+
+#[test]
+fn stored_prompt_and_compaction_are_attributes() {
+    let mut record = chat();
+    let keys = ["gen_ai.prompt.name", "gen_ai.prompt.version", "gen_ai.conversation.compacted"];
+    let told = |record: &Record| {
+        let attributes = client(record.clone()).attributes;
+        keys.map(|key| said(&attributes, key).unwrap_or_default())
+    };
+    assert_eq!(told(&record), ["", "", ""]);
+    record.is_compacted = true;
+    let links = record.identity.links.as_mut().unwrap();
+    links.prompt_version = Name::cut(b"2");
+    assert_eq!(told(&record), ["", "", "true"], "a version of no prompt");
+    record.identity.links.as_mut().unwrap().prompt = Name::cut(b"pmpt_1");
+    assert_eq!(told(&record), ["pmpt_1", "2", "true"]);
+}
+
+#[test]
+fn service_tiers_of_openai_are_attributes() {
+    let keys = ["openai.api.type", "openai.request.service_tier", "openai.response.service_tier"];
+    let chat_api = "chat_completions";
+    for (provider, requested, served, expected) in [
+        ("vllm", Some("flex"), Some("default"), ["", "", ""]),
+        ("openai", None, None, [chat_api, "", ""]),
+        ("openai", Some("auto"), Some("default"), [chat_api, "", "default"]),
+        ("openai", Some("priority"), Some("priority"), [chat_api, "priority", "priority"]),
+        ("openai", Some("flex"), None, [chat_api, "flex", ""]),
+    ] {
+        let mut record = chat();
+        let identity = &mut record.identity;
+        identity.provider = provider.into();
+        identity.requested_tier = requested.map(Into::into);
+        identity.service_tier = served.or(requested).map(Into::into);
+        identity.is_tier_reported = served.is_some();
+        let attributes = client(record).attributes;
+        let told = keys.map(|key| said(&attributes, key).unwrap_or_default());
+        assert_eq!(told, expected, "{provider} {requested:?} {served:?}");
+    }
+}
+
+#[test]
 fn cache_writes_of_each_lifetime_are_one_attribute() {
     let mut record = chat();
     for (kind, n) in [(TokenType::InputCacheWrite, 5), (TokenType::InputCacheWrite1h, 7)] {
@@ -245,6 +331,7 @@ fn error_and_failed_span_follow_ending() {
         (Ending::ErrorStatus, 429, Some("429"), false),
         (Ending::ErrorStatus, 503, Some("503"), true),
         (Ending::NoOutput, 200, Some("no_output"), true),
+        (Ending::Detached, 202, Some("no_output"), false),
         (Ending::ProxyError, 0, Some("_OTHER"), true),
     ];
     for (ending, status, error, server_failed) in endings {
@@ -296,6 +383,7 @@ fn prefill_leg_has_no_convention_attributes() {
     leg.identity.role = Role::Prefill;
     leg.identity.request_id = Some("req-7".into());
     leg.cached_excess = 1_945;
+    leg.disagreement = Some(meter::Disagreement::CachedExcess);
     let span = client(leg);
     assert!(span.attributes.iter().all(|attribute| !attribute.key.starts_with("gen_ai.")));
     assert!(span.name.starts_with("prefill "), "{}", span.name);
@@ -305,6 +393,7 @@ fn prefill_leg_has_no_convention_attributes() {
         ("tokenmeter.request.id", "req-7"),
         ("tokenmeter.leg.prompt_tokens", "120"),
         ("tokenmeter.cached_excess", "1945"),
+        ("tokenmeter.usage_disagreement", "cached_excess"),
     ] {
         assert_eq!(said(&span.attributes, key).as_deref(), Some(value), "{key}");
     }

@@ -10,13 +10,15 @@ const WORDS: Record<string, string> = {
   complete: "complete",
   length: "complete, at the length limit",
   client_abort: "left by the client",
+  detached: "accepted, fetched later",
   upstream_cut: "cut by the server",
   error_in_band: "error within the stream",
   error_status: "error status",
   no_output: "no output",
   proxy_error: "error of the proxy",
 };
-const FINE = ["complete", "length", "client_abort"];
+const FINE = ["complete", "length"];
+const SOFT = ["client_abort", "detached"];
 
 export class Endings implements View {
   readonly element: HTMLElement;
@@ -38,7 +40,7 @@ export class Endings implements View {
       const part = sum ? n / sum : 0;
       mark(text.parentElement as Element, "class", n ? null : "none");
       write(text, n ? `${say(count(n))} · ${say(share(part))}` : "0");
-      bar.set([{ share: part, kind: FINE.includes(name) ? (name === "client_abort" ? "soft" : "solid") : "bad" }]);
+      bar.set([{ share: part, kind: SOFT.includes(name) ? "soft" : FINE.includes(name) ? "solid" : "bad" }]);
     }
   }
 

@@ -2,7 +2,7 @@
 //! content and creates each rate once.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use blake3::Hasher;
 use origin::Diagnostic;
@@ -13,7 +13,7 @@ use crate::entry::{Entry, Models, Offer};
 use crate::instant;
 use crate::pattern;
 use crate::prices::{Prices, identifying};
-use crate::read::{self, Draft, PriceFile};
+use crate::read::{self, Draft, PriceFile, Sheet};
 use crate::warning::{Warning, WarningKind};
 
 use super::{Book, Term};
@@ -23,10 +23,10 @@ pub(super) fn read(path: &str, text: &str) -> Result<(Book, Vec<Warning>), Vec<D
     file.drafts.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
     let until = terms(&file.drafts)?;
     let hash: Arc<str> = content_hash(&file).to_hex().as_str().into();
-    let PriceFile { version, currency, tenants, drafts } = file;
+    let PriceFile { version, currency, tenants, response_models, drafts } = file;
     let mut entries = Vec::with_capacity(drafts.len());
     for draft in drafts {
-        let offers = draft.sheets.iter().map(|sheet| {
+        let offer = |sheet: &Sheet| {
             let rate = |prices: &Prices| {
                 let mut rate = Rate {
                     id: [0; 16],
@@ -46,11 +46,15 @@ pub(super) fn read(path: &str, text: &str) -> Result<(Book, Vec<Warning>), Vec<D
                 rate: rate(&sheet.prices),
                 by_factor: sheet.by_factor.iter().map(rate).collect(),
                 derived: sheet.prices.with_derived().1,
+                marked: vec![OnceLock::new(); 1 + sheet.by_factor.len()],
             }
-        });
+        };
+        let (offers, combined) =
+            (draft.sheets.iter().map(offer).collect(), draft.combined.iter().map(offer).collect());
         entries.push(Entry {
             line: draft.origin.line(),
-            offers: offers.collect(),
+            offers,
+            combined,
             models: draft.models,
             aliases: draft.aliases,
             provider: draft.provider,
@@ -64,7 +68,7 @@ pub(super) fn read(path: &str, text: &str) -> Result<(Book, Vec<Warning>), Vec<D
     warnings.extend(ambiguous(&entries, &patterns));
     warnings.extend(left_behind(&entries, &names));
     warnings.sort_by_key(|warning| warning.line);
-    Ok((Book { version, hash, currency, tenants, entries, names, patterns }, warnings))
+    Ok((Book { version, hash, currency, tenants, response_models, entries, names, patterns }, warnings))
 }
 
 /// Returns the sort key of a draft: models, place, start and line.
@@ -263,6 +267,14 @@ fn content_hash(file: &PriceFile) -> blake3::Hash {
             hash_text(&mut hasher, "");
             hasher.update(&sheet.prices.per_request.unwrap_or(0).to_le_bytes());
         }
+    }
+    for place in file.response_models.iter().flatten() {
+        hash_text(&mut hasher, "response_model");
+        hash_text(&mut hasher, place);
+    }
+    // An empty list differs from none.
+    if file.response_models.as_ref().is_some_and(Vec::is_empty) {
+        hash_text(&mut hasher, "no response_model");
     }
     // A book without terms has the hash that it had before there were any.
     for term in file.tenants.all() {

@@ -5,6 +5,12 @@ use crate::prices::{KEYS, PER_REQUEST};
 /// The field that lists prices by the prompt's length.
 pub(super) const TIERED: &str = "tiered_pricing";
 
+/// The field of facts of one provider; those of [`FACTOR_TIERS`] are factors of all prices.
+pub(super) const FACTORS: &str = "provider_specific_entry";
+
+/// Anthropic's speed and geography.
+pub(super) const FACTOR_TIERS: [&str; 2] = ["fast", "us"];
+
 /// The field of tokens read from a cache.
 pub(super) const CACHE_READ: &str = "cache_read_input_token_cost";
 
@@ -12,9 +18,11 @@ pub(super) const CACHE_READ: &str = "cache_read_input_token_cost";
 const CACHE_HIT: &str = "input_cost_per_token_cache_hit";
 
 /// Prefixes of field names, each with the key of the price file. A prefix that begins with another one comes before it.
-const BASES: [(&str, &str); 13] = [
+const BASES: [(&str, &str); 16] = [
     (CACHE_HIT, "cached_input"),
     (CACHE_READ, "cached_input"),
+    ("cache_read_input_audio_token_cost", "cached_input_audio"),
+    ("cache_read_input_image_token_cost", "cached_input_image"),
     ("cache_creation_input_token_cost_above_1hr", "cache_write_1h"),
     ("cache_creation_input_token_cost", "cache_write"),
     ("output_cost_per_reasoning_token", "reasoning"),
@@ -23,6 +31,7 @@ const BASES: [(&str, &str); 13] = [
     ("input_cost_per_image_token", "input_image"),
     ("output_cost_per_image_token", "output_image"),
     ("input_cost_per_video_token", "input_video"),
+    ("output_cost_per_video_token", "output_video"),
     ("input_cost_per_request", PER_REQUEST),
     ("input_cost_per_token", "input"),
     ("output_cost_per_token", "output"),
@@ -128,7 +137,12 @@ mod tests {
             ("input_cost_per_token_above_99999999999999999999k_tokens", None),
             ("input_cost_per_token_batches_flex", None),
             ("input_cost_per_second", None),
-            ("cache_read_input_audio_token_cost", None),
+            ("cache_read_input_audio_token_cost", Some(("cached_input_audio", "", 0))),
+            ("cache_read_input_audio_token_cost_flex", Some(("cached_input_audio", "flex", 0))),
+            ("cache_read_input_image_token_cost", Some(("cached_input_image", "", 0))),
+            ("output_cost_per_video_token", Some(("output_video", "", 0))),
+            ("cache_creation_input_audio_token_cost", None),
+            ("citation_cost_per_token", None),
             ("output_cost_per_image", None),
             ("mode", None),
         ] {

@@ -52,6 +52,7 @@ fn model(text: &mut String, name: &str, tiers: &Tiers, provider: Option<&str>) {
     }
     for (tier, sheet) in others {
         let mut parts = inline(&sheet.own);
+        parts.extend(sheet.multiply.iter().map(|factor| format!("multiply: {factor}")));
         let contexts: Vec<String> = contexts(sheet).collect();
         if !contexts.is_empty() {
             parts.push(format!("context_tiers: [{}]", contexts.join(", ")));

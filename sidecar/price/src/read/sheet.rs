@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::amount::{self, NumberError, Parts};
 use crate::charge::Pico;
-use crate::entry::{STANDARD, is_standard};
+use crate::entry::{JOINT, STANDARD};
 use crate::prices::{Factor, KEYS, PER_REQUEST, PRICE_KEYS, Prices, TYPES, key_of};
 use crate::warning::WarningKind;
 use meter::TokenType;
@@ -40,8 +40,8 @@ enum Tier {
 }
 
 impl Reader {
-    /// Returns the prices of an entry, resolved for each tier and context length.
-    pub(super) fn sheets(&mut self, fields: &mut Fields, title: &str) -> Vec<Sheet> {
+    /// Returns the prices of an entry, resolved for each tier and context length, and those of tiers together.
+    pub(super) fn sheets(&mut self, fields: &mut Fields, title: &str) -> (Vec<Sheet>, Vec<Sheet>) {
         let entry = self.layers(fields);
         if let Some(image) = fields.get("image") {
             let _ = self.price(image, "image");
@@ -58,14 +58,11 @@ impl Reader {
         for (above, (origin, prices)) in &entry.contexts {
             self.warn_inherited(origin, title, &format!("above {above} input tokens"), &entry.own, prices);
         }
-        for (name, tier) in tiers {
+        for (name, tier) in &tiers {
             match tier {
                 Tier::Multiplied(origin, factor) => {
-                    let place = format!("`{title}`, tier `{name}`");
-                    for sheet in resolve(Arc::clone(&name), &entry, None) {
-                        let prices = self.multiplied(&origin, &place, &sheet.prices, factor);
-                        sheets.push(Sheet { prices, ..sheet });
-                    }
+                    let standard = resolve(Arc::clone(name), &entry, None);
+                    sheets.extend(self.times(&standard, title, name, origin, *factor));
                 }
                 Tier::Named(layers) => {
                     self.warn_inherited(
@@ -81,13 +78,66 @@ impl Reader {
                         let place = format!("in the tier `{name}` above {above} input tokens");
                         self.warn_inherited(origin, title, &place, prices, own);
                     }
-                    let of_tier = resolve(name, &entry, Some(&*layers));
-                    self.warn_cheaper(title, &layers, &of_tier);
+                    let of_tier = resolve(Arc::clone(name), &entry, Some(&**layers));
+                    self.warn_cheaper(title, layers, &of_tier);
                     sheets.extend(of_tier);
                 }
             }
         }
-        sheets
+        let combined = self.combined(title, &tiers, &sheets);
+        (sheets, combined)
+    }
+
+    /// Returns sheets under another tier, with their prices multiplied.
+    fn times(
+        &mut self,
+        sheets: &[Sheet],
+        title: &str,
+        tier: &Arc<str>,
+        origin: &Origin,
+        factor: Factor,
+    ) -> Vec<Sheet> {
+        let place = format!("`{title}`, tier `{tier}`");
+        let times = |sheet: &Sheet| {
+            let prices = self.multiplied(origin, &place, &sheet.prices, factor);
+            Sheet { tier: Arc::clone(tier), prices, ..sheet.clone() }
+        };
+        sheets.iter().map(times).collect()
+    }
+
+    /// Returns the prices of tiers together, which a response may state: up to two factors of other tiers apply to the
+    /// prices of a third. Two tiers with prices of their own have none together, nor have names of several words.
+    fn combined(&mut self, title: &str, tiers: &[(Arc<str>, Tier)], sheets: &[Sheet]) -> Vec<Sheet> {
+        let singles = || tiers.iter().filter(|(name, _)| !name.contains(JOINT));
+        let factors: Vec<(&Arc<str>, &Origin, Factor)> = singles()
+            .filter_map(|(name, tier)| match tier {
+                Tier::Multiplied(origin, factor) => Some((name, origin, *factor)),
+                Tier::Named(_) => None,
+            })
+            .collect();
+        if let Some((_, origin, _)) = factors.get(MAX_FACTORS) {
+            let message = format!("`{title}` has more than {MAX_FACTORS} tiers with `multiply`");
+            self.error(origin, message, "write the prices of some of them");
+            return Vec::new();
+        }
+        let mut combined = Vec::new();
+        for (base, tier) in singles() {
+            let of_base: Vec<Sheet> = sheets.iter().filter(|sheet| sheet.tier == *base).cloned().collect();
+            let later = match tier {
+                Tier::Named(_) => 0,
+                Tier::Multiplied(..) => 1 + factors.iter().take_while(|(name, ..)| *name != base).count(),
+            };
+            for (at, &(one, origin, factor)) in factors.iter().enumerate().skip(later) {
+                let pair = self.times(&of_base, title, &joined(&[base, one]), origin, factor);
+                for &(other, origin, factor) in &factors[at + 1..] {
+                    combined.extend(self.times(&pair, title, &joined(&[base, one, other]), origin, factor));
+                }
+                combined.extend(pair);
+            }
+        }
+        combined.retain(|sheet| tiers.iter().all(|(name, _)| *name != sheet.tier));
+        combined.sort_by(|one, other| (&one.tier, one.above).cmp(&(&other.tier, other.above)));
+        combined
     }
 
     /// Warns if the entry has no price for input or output tokens, which every exchange has.
@@ -150,24 +200,27 @@ impl Reader {
     }
 
     fn tier(&mut self, name: &str, node: Node) -> Option<Tier> {
-        if is_standard(name) {
-            let message = format!("`{}` is the standard tier", quoted(name));
+        if let Some(word) = name.split(JOINT).find(|word| meter::is_standard_tier(word)) {
+            let message = format!("`{}` is the standard tier", quoted(word));
             self.error(&node.origin, message, "write its prices in the entry itself");
             return None;
         }
         if name.len() > MAX_TIER_NAME_BYTES
-            || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+            || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-+".contains(&b))
+            || !name.split(JOINT).is_sorted_by(|one, other| one < other)
         {
             let message = format!("`{}` is not a valid tier", quoted(name));
             self.error(
                 &node.origin,
                 message,
-                "write it in lower case, as the server does: batch, priority, flex",
+                "write it in lower case, as the server does: batch, priority, flex; several words in alphabetical \
+                 order: fast+us",
             );
             return None;
         }
-        if let Some(near) = nearest(name, KNOWN_TIERS.iter().copied()).filter(|near| *near != name) {
-            let message = format!("there is no tier `{name}`");
+        let near = |word| nearest(word, KNOWN_TIERS.iter().copied()).filter(|near| *near != word);
+        if let Some((word, near)) = name.split(JOINT).find_map(|word| Some((word, near(word)?))) {
+            let message = format!("there is no tier `{word}`");
             self.error(&node.origin, message, format!("did you mean `{near}`?"));
             return None;
         }
@@ -417,6 +470,16 @@ fn resolve(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> 
     }
     sheets
 }
+
+/// Returns the tier of several words.
+fn joined(words: &[&Arc<str>]) -> Arc<str> {
+    let mut words: Vec<&str> = words.iter().map(|word| &***word).collect();
+    words.sort_unstable();
+    words.join("+").into()
+}
+
+/// Maximum number of tiers of an entry with a factor: the number of their combinations grows with its cube.
+const MAX_FACTORS: usize = 8;
 
 /// Maximum length of a tier's name.
 const MAX_TIER_NAME_BYTES: usize = 64;

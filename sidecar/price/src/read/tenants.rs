@@ -25,7 +25,8 @@ impl Reader {
         let terms = tenants.into_entries().filter_map(|(name, node)| self.term(&name, node)).collect();
         let terms = TenantTerms::new(terms);
         let factors = terms.first_of_factors();
-        let rates = factors.len() * drafts.iter().map(|draft| draft.sheets.len()).sum::<usize>();
+        let rates = factors.len()
+            * drafts.iter().map(|draft| draft.sheets.len() + draft.combined.len()).sum::<usize>();
         if rates > RATES_MAX {
             let message = format!("`tenants` adds {rates} rates, more than {RATES_MAX}");
             self.error(&origin, message, "use fewer different discounts, or remove models that are not used");
@@ -33,7 +34,9 @@ impl Reader {
         }
         for first in factors {
             let place = format!("tenant `{}`", quoted(first.tenants.text()));
-            for sheet in drafts.iter_mut().flat_map(|draft| &mut draft.sheets) {
+            for sheet in
+                drafts.iter_mut().flat_map(|draft| draft.sheets.iter_mut().chain(&mut draft.combined))
+            {
                 let prices = self.multiplied(&first.origin, &place, &sheet.prices, first.factor);
                 sheet.by_factor.push(prices);
             }

@@ -64,31 +64,28 @@ const ARTICLES: [Article; TokenType::ALL.len()] = {
     ) -> Article {
         Article { kind, meter, suffix, direction, cache }
     }
+    use TokenType as T;
     [
-        article(TokenType::Input, "Input Tokens", "input", "Input", Some("Uncached")),
-        article(TokenType::InputCached, "Cache Read Input Tokens", "cache-read", "Input", Some("Read")),
+        article(T::Input, "Input Tokens", "input", "Input", Some("Uncached")),
+        article(T::InputCached, "Cache Read Input Tokens", "cache-read", "Input", Some("Read")),
+        article(T::InputCacheWrite, "Cache Write Input Tokens", "cache-write", "Input", Some("Write")),
         article(
-            TokenType::InputCacheWrite,
-            "Cache Write Input Tokens",
-            "cache-write",
-            "Input",
-            Some("Write"),
-        ),
-        article(
-            TokenType::InputCacheWrite1h,
+            T::InputCacheWrite1h,
             "Cache Write 1 Hour Input Tokens",
             "cache-write-1h",
             "Input",
             Some("Write"),
         ),
-        article(TokenType::InputAudio, "Audio Input Tokens", "audio-input", "Input", Some("Uncached")),
-        article(TokenType::InputImage, "Image Input Tokens", "image-input", "Input", Some("Uncached")),
-        article(TokenType::InputVideo, "Video Input Tokens", "video-input", "Input", Some("Uncached")),
-        article(TokenType::Output, "Output Tokens", "output", "Output", None),
-        article(TokenType::OutputReasoning, "Reasoning Output Tokens", "reasoning-output", "Output", None),
-        article(TokenType::OutputAudio, "Audio Output Tokens", "audio-output", "Output", None),
-        article(TokenType::OutputImage, "Image Output Tokens", "image-output", "Output", None),
-        article(TokenType::OutputVideo, "Video Output Tokens", "video-output", "Output", None),
+        article(T::InputAudio, "Audio Input Tokens", "audio-input", "Input", Some("Uncached")),
+        article(T::InputImage, "Image Input Tokens", "image-input", "Input", Some("Uncached")),
+        article(T::InputVideo, "Video Input Tokens", "video-input", "Input", Some("Uncached")),
+        article(T::InputCachedAudio, "Cached Audio Input Tokens", "cache-read-audio", "Input", Some("Read")),
+        article(T::InputCachedImage, "Cached Image Input Tokens", "cache-read-image", "Input", Some("Read")),
+        article(T::Output, "Output Tokens", "output", "Output", None),
+        article(T::OutputReasoning, "Reasoning Output Tokens", "reasoning-output", "Output", None),
+        article(T::OutputAudio, "Audio Output Tokens", "audio-output", "Output", None),
+        article(T::OutputImage, "Image Output Tokens", "image-output", "Output", None),
+        article(T::OutputVideo, "Video Output Tokens", "video-output", "Output", None),
     ]
 };
 
@@ -131,7 +128,7 @@ pub(super) fn charges(
         if !is_selected {
             return Ok(());
         }
-        group::note(&mut notes, &contribution, query);
+        group::note(&mut notes, &contribution, query, rate);
         if query.attributes != Arc::default() && attributes(query, &contribution).is_none() {
             notes.without_attributes(&contribution.line.key.tenant);
         }
@@ -540,8 +537,8 @@ fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
 /// Returns the modality of a type of token, if it has one.
 fn modality(kind: TokenType) -> Option<&'static str> {
     match kind {
-        TokenType::InputAudio | TokenType::OutputAudio => Some("Audio"),
-        TokenType::InputImage | TokenType::OutputImage => Some("Image"),
+        TokenType::InputAudio | TokenType::InputCachedAudio | TokenType::OutputAudio => Some("Audio"),
+        TokenType::InputImage | TokenType::InputCachedImage | TokenType::OutputImage => Some("Image"),
         TokenType::InputVideo | TokenType::OutputVideo => Some("Video"),
         _ => None,
     }

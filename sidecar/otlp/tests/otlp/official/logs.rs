@@ -2,7 +2,7 @@
 //!
 //! Difference: the observation time is that of the clock.
 
-use meter::{Ending, Record};
+use meter::{Ending, Record, Span};
 use opentelemetry::logs::{AnyValue, LogRecord as _, Logger, LoggerProvider, Severity};
 use opentelemetry::{SpanId, TraceFlags, TraceId};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -126,8 +126,9 @@ fn log_record_equals_official_one() {
 fn log_record_without_trace_equals_official_one() {
     let mut record = untraced();
     record.ending = Ending::UpstreamCut;
-    (record.timing.position[0].tokens, record.timing.position[0].ns) = (3, 5);
-    let positions = record.timing.position.len();
+    let pace = record.timing.pace.get_or_insert_default();
+    pace.position[0] = Span { tokens: 3, ns: 5 };
+    let positions = pace.position.len();
     let theirs = theirs(Protocol::Http, |record| {
         set_common(record);
         record.set_severity_number(Severity::Error);

@@ -101,8 +101,10 @@ fn success() -> Case {
     );
     client.name = "chat qwen3-8b".into();
     let event = |name: &'static str, after| Event::new(name, time(STARTED + UPLOAD + after), Vec::new(), 0);
-    client.events.events =
-        vec![event("gen_ai.first_token", 200_000_000), event("tokenmeter.first_visible_token", 900_000_000)];
+    client.events.events = vec![
+        event("tokenmeter.first_token", 200_000_000),
+        event("tokenmeter.first_visible_token", 900_000_000),
+    ];
     Case { record: chat(), energy: None, server, client }
 }
 
