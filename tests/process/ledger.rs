@@ -17,6 +17,7 @@ mod others;
 pub(crate) mod place;
 mod reload;
 mod statement;
+mod strict;
 mod time_zone;
 mod usage_events;
 

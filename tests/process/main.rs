@@ -15,6 +15,7 @@ mod ordered_drain;
 mod prices;
 mod prompt;
 mod proxy;
+mod readers;
 mod scripted;
 mod secrets;
 mod secure;

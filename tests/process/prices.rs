@@ -31,7 +31,7 @@ fn exit_codes_distinguish_invalid_and_missing_files() {
     std::fs::write(at("map.json"), map).expect("a file");
 
     let (code, out, _) = prices(&["lint", &example()]);
-    assert_eq!((code, out.contains("7 entries, 12 rates, 0 warnings")), (Some(0), true), "{out}");
+    assert_eq!((code, out.contains("7 entries, 13 rates, 0 warnings")), (Some(0), true), "{out}");
     let (code, out, _) = prices(&["lint", &at("wrong.yaml")]);
     assert_eq!((code, out.contains("wrong.yaml:4: `input`: `-1` is below 0")), (Some(2), true), "{out}");
     let (code, _, told) = prices(&["lint", &at("none.yaml")]);

@@ -73,7 +73,7 @@ fn arrives(protocol: &str, server: &Handle) {
     assert!(begins >= PAUSE, "the inference began {begins:?} after the request's head");
     assert!(client.start_time_unix_nano < client.end_time_unix_nano);
     assert!(client.end_time_unix_nano <= server.end_time_unix_nano);
-    let first = client.events.iter().find(|event| event.name == "gen_ai.first_token").expect("a token");
+    let first = client.events.iter().find(|event| event.name == "tokenmeter.first_token").expect("a token");
     let answering = client.start_time_unix_nano..=client.end_time_unix_nano;
     assert!(answering.contains(&first.time_unix_nano), "{first:?} within {answering:?}");
 

@@ -40,6 +40,7 @@ fn replay(listener: &TcpListener, cases: &[Transcript]) {
             Framing::Sse => "text/event-stream; charset=utf-8",
             Framing::Ndjson => "application/x-ndjson",
             Framing::Json | Framing::Messages => "application/json",
+            Framing::EventStream => "application/vnd.amazon.eventstream",
         };
         let head = format!(
             "HTTP/1.1 {} Recorded\r\nContent-Type: {media}\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -62,7 +63,9 @@ fn replay(listener: &TcpListener, cases: &[Transcript]) {
 fn client_gets_the_recorded_bytes() {
     let cases: &'static [Transcript] = Vec::leak(Transcript::all());
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let proxy = Proxy::start(listener.local_addr().expect("an address"), &[]);
+    // Of another kind the proxy knows that only its own option brings an empty usage, which it removes.
+    let kind = ["--kind", "vllm", "--engine-metrics", "off"];
+    let proxy = Proxy::start(listener.local_addr().expect("an address"), &kind);
     std::thread::spawn(move || replay(&listener, cases));
 
     for (number, case) in cases.iter().enumerate() {

@@ -15,12 +15,15 @@ use scan::{Dialect, Framing};
 use usage::{AddedOptions, Cuts, UsageFilter};
 
 pub use self::end::{CallerFacts, Ended, UsageHabits};
+use crate::answer_form;
+use crate::answered_ids::PathItems;
+use crate::head_models;
 use crate::header_facts;
 use crate::model::RequestedModel;
 use crate::request_reader::RequestReader;
 use crate::request_state::{RequestFacts, RequestState, SentRequest};
 use crate::response::{Form, Response};
-use crate::response_reader::{self, Readable, ResponseReader};
+use crate::response_reader::{self, Label, Readable, ResponseReader};
 use crate::role::{ExchangeRole, RoleSource};
 use crate::route::{Route, Speaks};
 use crate::seal::is_sealed;
@@ -35,6 +38,12 @@ pub struct Exchange {
     model: RequestedModel,
     tenant: TenantResolution,
     role: ExchangeRole,
+    /// The items of an unknown path.
+    path_items: PathItems,
+    /// The client chose a form of the answer that may lack its usage.
+    may_lack_usage: bool,
+    /// The request fetches the result of detached work.
+    is_fetch: bool,
     sent: SentRequest,
     /// The response, from its head on.
     response: Option<Response>,
@@ -67,13 +76,25 @@ impl Default for Setup {
     }
 }
 
+/// The need to edit a response body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Edits {
+    /// It passes as it is.
+    #[default]
+    None,
+    /// It is edited.
+    Stream,
+    /// It is edited if it is a stream, which its content type denies: [`Exchange::is_edited`] tells by its first bytes.
+    IfStream,
+}
+
 /// The treatment of a response body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// The reason why the body is not read, if it is not.
     pub unread: Option<Passthrough>,
-    /// True if the body may have effects of added options, which must be removed.
-    pub edited: bool,
+    /// The need to edit the body: it may have effects of added options, which must be removed.
+    pub edits: Edits,
     /// True if the body may have such effects, which cannot be removed.
     pub keeps_added: bool,
 }
@@ -87,24 +108,49 @@ impl Exchange {
         setup: Setup,
         at: Tick,
     ) -> Self {
-        let dialect = match route.speaks {
-            Speaks::Known(dialect) => dialect,
-            _ => Dialect::Unknown,
-        };
+        let dialect = route.speaks.expected();
         let mut meter = Meter::new(dialect, at, setup.stall_ns);
         meter.set_max_tokens(setup.tokens_max);
+        meter.set_generates(route.generates);
         let reader = RequestReader::new(dialect, setup.kind, headers, tenant.selected_members());
         Self {
             speaks: route.speaks,
             dialect,
             request: RequestState::Reading(reader),
-            model: RequestedModel::in_path(route.model),
+            model: RequestedModel::in_path(route.model, route.model_in_path),
             tenant,
             role: ExchangeRole::new(setup.role),
+            path_items: PathItems::default(),
+            may_lack_usage: false,
+            is_fetch: false,
             sent: SentRequest::default(),
             response: None,
             meter: Some(meter),
         }
+    }
+
+    /// Reads what the head says beside the route: the path, if it is unknown, may name an answer that was counted when it
+    /// was generated, and query and header fields may name the model, or choose the form of the answer.
+    pub fn asked_at(&mut self, path: &str, query: Option<&str>, headers: &HeaderMap) {
+        if self.is_of_unknown_path() {
+            self.path_items = PathItems::of(path);
+        }
+        let mut models = head_models::of_target(path, query);
+        self.may_lack_usage = answer_form::is_chosen(query) || answer_form::is_unread(path);
+        for (name, value) in headers {
+            let (name, value) = (name.as_str(), value.as_bytes());
+            if head_models::may_name(name.as_bytes()) {
+                head_models::add_field(name, value, &mut models);
+            } else if answer_form::may_choose(name.as_bytes()) {
+                self.may_lack_usage |= answer_form::is_chosen_by(name, value);
+            }
+        }
+        self.model.add(models);
+    }
+
+    /// Records that the request fetches the result of detached work: its usage counts once.
+    pub fn fetches_detached(&mut self) {
+        self.is_fetch = true;
     }
 
     /// Reads the next slice of the request body, as the client sent it.
@@ -118,7 +164,8 @@ impl Exchange {
     pub fn request_complete(&mut self, at: Tick) {
         let Some(mut reader) = self.request.stop() else { return };
         let mut facts = reader.end();
-        self.model.settle(facts.model.take(), reader.other_model(), facts.whole && !facts.is_model_invalid);
+        let is_certain = facts.whole && !facts.is_model_invalid;
+        self.model.settle(facts.model.take(), facts.other_models.take(), is_certain);
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
         }
@@ -180,21 +227,28 @@ impl Exchange {
         if is_foreign && (status >= 400 || matches!(readable, Readable::Not(_))) {
             return None;
         }
-        let (framing, body, unread) = match readable {
-            Readable::As(framing) => (Some(framing), response_reader::body(framing), None),
-            Readable::Sniffed => (None, Body::Unknown, None),
-            Readable::Not(reason) => (None, Body::Unknown, Some(reason)),
+        let (label, unread) = match readable {
+            Readable::As(label) => (label, None),
+            Readable::Not(reason) => (Label::Other, Some(reason)),
         };
+        let body = label.framing().map_or(Body::Unknown, response_reader::body);
         let form = match body {
             Body::Frames => Form::Frames,
             _ => Form::Whole { is_generated: rest::is_generated(headers, codings) },
         };
-        let may_stream = unread.is_none() && matches!(framing, None | Some(Framing::Sse));
         // An error has no effects of added options: its body is not edited, and keeps its length.
         let answers = status < 400;
-        let editable = may_stream && answers && codings == Codings::Identity && !is_sealed(headers);
-        let edits = self.sent.added.filter(|_| editable);
-        self.response = Some(Response::new(form));
+        let added = self.sent.added;
+        let editable = added.is_some()
+            && unread.is_none()
+            && answers
+            && codings == Codings::Identity
+            && !is_sealed(headers);
+        let edits = match label {
+            _ if !editable => Edits::None,
+            Label::Of(Framing::Sse | Framing::Ndjson) => Edits::Stream,
+            _ => Edits::IfStream,
+        };
         if let Some(meter) = &mut self.meter {
             meter.set_dialect(self.dialect);
             meter.answered(status, body);
@@ -202,13 +256,36 @@ impl Exchange {
                 header_facts::read(self.dialect, headers, meter.request().best_of, &mut meter.tail(at));
             }
         }
-        let has_filter = may_stream && (has_stream_options(self.dialect) || edits.is_some());
-        let usage_filter = has_filter.then(|| self.usage_filter(edits, kind));
+        // A stream also shows whether the server sends usage unasked.
+        let is_stream = label == Label::Of(Framing::Sse) && has_stream_options(self.dialect);
+        let has_filter = unread.is_none() && (is_stream || edits != Edits::None);
+        let usage_filter =
+            has_filter.then(|| self.usage_filter(added.filter(|_| edits != Edits::None), kind));
         let locates = usage_filter.as_ref().is_some_and(UsageFilter::locates);
-        let reader = unread.is_none().then(|| ResponseReader::new(self.dialect, framing, codings, locates));
-        self.response = Some(Response { reader, usage_filter, ..Response::new(form) });
-        let is_kept = answers && !editable && framing != Some(Framing::Json);
-        Some(Head { unread, edited: edits.is_some(), keeps_added: self.sent.added.is_some() && is_kept })
+        let reader = unread.is_none().then(|| ResponseReader::new(self.dialect, label, codings, locates));
+        let keeps_added = added.is_some() && answers && !editable;
+        // Whether it is a stream with such effects shows in the body.
+        let is_shown = label != Label::Of(Framing::Json) || unread.is_some();
+        self.response = Some(Response {
+            reader,
+            usage_filter,
+            keeps_added: keeps_added && !is_shown,
+            ..Response::new(form)
+        });
+        Some(Head { unread, edits, keeps_added: keeps_added && is_shown })
+    }
+
+    /// Returns true if a body of [`Edits::IfStream`] that begins with these bytes is a stream, and has to be edited. If
+    /// the bytes do not show it, or there are none yet, it is edited if it `may_be`.
+    pub fn is_edited(&mut self, beginning: &[u8], may_be: bool) -> bool {
+        let Some(response) = &mut self.response else { return false };
+        let framing = response.reader.as_ref().and_then(|reader| reader.framing_of(beginning));
+        let is_edited = framing.map_or(may_be, |framing| framing != Framing::Json);
+        if !is_edited {
+            response.usage_filter = None;
+            response.keeps_added = true;
+        }
+        is_edited
     }
 
     /// Lets the text of the answer be kept until the end, up to this number of bytes: it is part of [`Ended`] if the
@@ -247,13 +324,9 @@ impl Exchange {
         };
         match fed {
             Ok(None) => {}
-            Ok(Some(body)) => {
-                meter.set_body(body);
-                if body == Body::Frames {
-                    response.form = Form::Frames;
-                } else {
-                    response.usage_filter = None;
-                }
+            Ok(Some(framing)) => {
+                meter.set_body(response_reader::body(framing));
+                response.begin(framing, self.sent.added.is_some());
             }
             Err(error) => {
                 response.reader = None;

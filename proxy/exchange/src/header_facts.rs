@@ -4,10 +4,13 @@
 //! - text-generation-inference, unstreamed only (`router/src/server.rs`): `x-prompt-tokens`, `x-generated-tokens`,
 //!   `x-queue-time`. Of the sequences of `best_of` the output is that of the best one. Its `x-inference-time` is the sum
 //!   of prefill and decode, and `x-time-per-token` is that sum divided by the tokens, so neither part is known.
+//! - text-embeddings-inference: `x-compute-tokens`, the only count of its answers.
+//! - Amazon Bedrock, unstreamed only: `x-amzn-bedrock-input-token-count` and `-output-token-count`. The answers of some
+//!   models have no count; one in an answer replaces these.
 //! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
 
 use http::HeaderMap;
-use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerReport, Sink, Usage};
+use scan::{Count, Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerReport, Sink, Usage};
 
 /// Milliseconds in nanoseconds.
 const MS: u64 = 1_000_000;
@@ -22,13 +25,15 @@ const METADATA: &str = "metadata";
 
 /// Passes the events of a response head to `sink`. With `best_of`, the request asks for the best of several sequences.
 pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &mut impl Sink) {
-    let [mut generated, mut prompt, mut queue_time] = [None; 3];
+    let [mut generated, mut prompt, mut only_prompt, mut queue_time] = [None; 4];
     // Most heads have none of these fields: comparing the names of all fields costs less than three hashes.
     for (name, value) in headers {
-        let number = match name.as_str() {
-            "x-generated-tokens" => &mut generated,
-            "x-prompt-tokens" => &mut prompt,
-            "x-queue-time" => &mut queue_time,
+        let Some(name) = name.as_str().strip_prefix("x-") else { continue };
+        let number = match name {
+            "generated-tokens" | "amzn-bedrock-output-token-count" => &mut generated,
+            "prompt-tokens" => &mut prompt,
+            "compute-tokens" | "amzn-bedrock-input-token-count" => &mut only_prompt,
+            "queue-time" => &mut queue_time,
             _ => continue,
         };
         // Of several fields of a name, the first counts.
@@ -40,8 +45,15 @@ pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &
             true => (Scope::Running(0), None),
             false => (Scope::Whole, Some(output)),
         };
-        let counts = Counts { input: prompt.flatten(), output, ..Counts::default() };
+        let input = prompt.or(only_prompt).flatten();
+        let counts = Counts::of([(Count::Input, input), (Count::Output, output)]);
         sink.event(Event::Usage(Usage { scope, counts }));
+        has_any = true;
+    } else if let Some(input) =
+        only_prompt.flatten().filter(|_| !dialect.generates() || dialect == Dialect::Unknown)
+    {
+        let counts = Counts::of([(Count::Input, input)]);
+        sink.event(Event::Usage(Usage { scope: Scope::Whole, counts }));
         has_any = true;
     }
     if let Some(queue) = queue_time.flatten() {

@@ -62,6 +62,10 @@
 //!
 //! Modules in the order of an exchange:
 
+mod control;
+mod detached;
+mod found_route;
+mod method;
 mod path;
 mod route;
 
@@ -70,9 +74,13 @@ mod tenant_resolution;
 
 mod exchange;
 
+mod answer_form;
+mod head_models;
 mod model;
+mod query;
 mod request_reader;
 mod request_state;
+mod word_list;
 
 mod seal;
 mod usage_policy;
@@ -82,21 +90,36 @@ mod rate_limits;
 mod response;
 mod response_reader;
 
+mod answered_ids;
+mod detached_work;
+mod fingerprint;
 mod gauges;
 mod ids;
 mod names;
 
-pub use self::exchange::{CallerFacts, Ended, Exchange, Head, Setup, UsageHabits};
+pub use self::answered_ids::AnsweredIds;
+pub use self::exchange::{CallerFacts, Edits, Ended, Exchange, Head, Setup, UsageHabits};
 pub use decode::DecodeError;
+pub use detached::begins_detached;
+pub use detached_work::DetachedWork;
+pub use fingerprint::fingerprint;
 pub use gauges::Gauges;
 pub use ids::IdSource;
+pub use method::is_unusual;
 pub use names::recorded;
+pub use query::parameters;
 pub use rate_limits::read as rate_limits;
 pub use role::{RoleSource, checked_request_id, request_id};
-pub use route::{Route, Socket, Speaks, begins_batch, route, socket};
+pub use route::{ModelInPath, Route, Socket, Speaks, route, route_below, socket};
 pub use seal::is_sealed;
 pub use tenant_resolution::{RequestHead, RuleMembers, TenantResolution};
 pub use usage_policy::{CONVERSATION_ID, Question, UpstreamFacts, keeps_conversations};
 
+#[cfg(test)]
+mod bedrock_tests;
+#[cfg(test)]
+mod matrix_tests;
+#[cfg(test)]
+mod models_tests;
 #[cfg(test)]
 mod tests;

@@ -9,20 +9,28 @@ use std::borrow::Cow;
 /// Unescapes the plain characters of a path. An escaped slash (`%2F`) stays, as a character of its segment, and so does
 /// `%25`, so that the result has no other meaning.
 pub(crate) fn plain(path: &str) -> Cow<'_, str> {
-    if !path.contains('%') && !path.contains("//") && !path.contains("/.") {
+    let has_odd_segment = || path.as_bytes().windows(2).any(|pair| matches!(pair, b"//" | b"/."));
+    if !path.contains('%') && !has_odd_segment() {
         return Cow::Borrowed(ended(path));
     }
     Cow::Owned(undone(path, false))
 }
 
-/// Unescapes the slashes of a path, as many servers do; `None` without any.
+/// Unescapes the slashes of a path, as many servers do, and reads a backslash as one, as URL parsers of browsers do;
+/// `None` without any.
 pub(crate) fn slashed(path: &str) -> Option<String> {
-    if !path.contains('%') {
+    if !path.contains('%') && !path.contains('\\') {
         return None;
     }
     let has =
         |slash: &[u8]| path.as_bytes().windows(slash.len()).any(|part| part.eq_ignore_ascii_case(slash));
-    (has(b"%2f") || has(b"%u002f")).then(|| undone(path, true))
+    [&b"%2f"[..], b"%u002f", b"\\", b"%5c", b"%u005c"].into_iter().any(has).then(|| undone(path, true))
+}
+
+/// Splits the last segment from a path. `rsplit_once` is dear for segments as short as these.
+pub(crate) fn split_last(path: &str) -> Option<(&str, &str)> {
+    let at = path.bytes().rposition(|byte| byte == b'/')?;
+    Some((&path[..at], &path[at + 1..]))
 }
 
 /// Removes the slash at the end of a path, unless the slash is the whole path.
@@ -48,6 +56,7 @@ fn undone(path: &str, slashes: bool) -> String {
             _ => (next, next.len_utf8()),
         };
         rest = &rest[length..];
+        let meant = if slashes && meant == '\\' { '/' } else { meant };
         if meant != '/' || !plain.ends_with('/') {
             plain.push(meant);
         }
@@ -96,6 +105,32 @@ enum Meant {
 fn escaped(text: &str) -> Option<(Meant, usize)> {
     let (code, length) = tenant::escape(text.as_bytes())?;
     Some((char::from_u32(code).map_or(Meant::Nothing, Meant::Character), length))
+}
+
+/// Returns the bytes of a name in a path that [`plain`] returned, as a server reads them.
+pub(crate) fn unescaped(name: &str) -> Cow<'_, [u8]> {
+    if !name.contains('%') {
+        return Cow::Borrowed(name.as_bytes());
+    }
+    let (mut plain, mut rest) = (Vec::with_capacity(name.len()), name);
+    while let Some(next) = rest.chars().next() {
+        let length = match tenant::escape(rest.as_bytes()) {
+            Some((byte, length @ 3)) => {
+                plain.extend(u8::try_from(byte));
+                length
+            }
+            Some((code, length)) => {
+                plain.extend(char::from_u32(code).iter().flat_map(|meant| meant.to_string().into_bytes()));
+                length
+            }
+            None => {
+                plain.extend(next.to_string().into_bytes());
+                next.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    Cow::Owned(plain)
 }
 
 #[cfg(test)]
@@ -176,6 +211,8 @@ mod tests {
         for (path, meant) in [
             ("/v1%2Fchat%2fcomplet%69ons", Some("/v1/chat/completions")),
             ("/v1%2F/chat/completions%2F", Some("/v1/chat/completions")),
+            ("/v1\\chat/completions", Some("/v1/chat/completions")),
+            ("/v1%5Cchat\\\\completions%u005c", Some("/v1/chat/completions")),
             ("/v1/x%2F..%2Fchat/completions%2F.", Some("/v1/chat/completions")),
             ("/v1%u002fchat%u002Fcompletion%u0073", Some("/v1/chat/completions")),
             ("/v1%252Fchat", None),
@@ -183,6 +220,20 @@ mod tests {
             ("/v1/chat/complet%69ons", None),
         ] {
             assert_eq!(slashed(path).as_deref(), meant, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_are_unescaped_once() {
+        for (name, meant) in [
+            ("a-1", "a-1"),
+            ("a%2Fb", "a/b"),
+            ("a%u002fb%C3%A9%u00e9", "a/béé"),
+            ("é%2", "é%2"),
+            ("a%252Fb", "a%2Fb"),
+            ("a%ud800b", "ab"),
+        ] {
+            assert_eq!(unescaped(name), meant.as_bytes(), "{name}");
         }
     }
 

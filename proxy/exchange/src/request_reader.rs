@@ -1,4 +1,4 @@
-//! The reader of a request body as it is forwarded: JSON, or a form with audio.
+//! The reader of a request body as it is forwarded: JSON, or a form with audio or images.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use meter::ServerKind;
 pub(crate) enum RequestReader {
     /// A JSON value.
     Json(Box<RequestScanner>),
-    /// A form, with audio in it.
+    /// A form, with files in it.
     Form(Box<MultipartFields>),
 }
 
@@ -24,7 +24,9 @@ impl RequestReader {
         headers: &HeaderMap,
         selected_members: Option<&Arc<SelectedMembers>>,
     ) -> Self {
-        let form = if dialect == Dialect::Transcription { headers.get(CONTENT_TYPE) } else { None };
+        // Servers of the other dialects take only JSON, some of them under any type.
+        let may_be_form = matches!(dialect, Dialect::Transcription | Dialect::Unknown);
+        let form = if may_be_form { headers.get(CONTENT_TYPE) } else { None };
         match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
             Some(fields) => Self::Form(Box::new(fields)),
             None => {
@@ -52,6 +54,7 @@ impl RequestReader {
             Self::Json(scanner) => scanner.end(),
             Self::Form(fields) => Request {
                 model: fields.model().shared(),
+                other_models: fields.other_models(),
                 stream: fields.stream(),
                 answers: 1,
                 prompts: 1,
@@ -84,14 +87,6 @@ impl RequestReader {
         match self {
             Self::Json(scanner) => scanner.links().map(|links| Box::new(*links)),
             Self::Form(_) => None,
-        }
-    }
-
-    /// The model by the other of two readings; empty if there is no other.
-    pub(crate) fn other_model(&self) -> Name {
-        match self {
-            Self::Json(scanner) => scanner.other_model(),
-            Self::Form(_) => Name::default(),
         }
     }
 

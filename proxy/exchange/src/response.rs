@@ -1,6 +1,7 @@
 //! The response of an exchange, from its head on.
 
 use meter::Tick;
+use scan::Framing;
 use usage::UsageFilter;
 
 use crate::response_reader::{BodySummary, ResponseReader};
@@ -12,6 +13,8 @@ pub(crate) struct Response {
     pub(crate) reader: Option<ResponseReader>,
     /// Notes the usage in the body, where a client may ask for it or not.
     pub(crate) usage_filter: Option<UsageFilter>,
+    /// Effects of added options reach the client if the body is a stream.
+    pub(crate) keeps_added: bool,
     /// The time at which the client left, where the rest of the body is read without it.
     pub(crate) left: Option<Tick>,
     /// The names of the answer, if the caller reads its messages.
@@ -30,7 +33,18 @@ pub(crate) enum Form {
 impl Response {
     /// A response whose body is not read yet.
     pub(crate) fn new(form: Form) -> Self {
-        Self { form, reader: None, usage_filter: None, left: None, summary: None }
+        Self { form, reader: None, usage_filter: None, keeps_added: false, left: None, summary: None }
+    }
+
+    /// Records the framing of the body. `has_added`: options were added to the request.
+    pub(crate) fn begin(&mut self, framing: Framing, has_added: bool) {
+        if framing == Framing::Json {
+            self.usage_filter = None;
+            // It may turn out to be the first line of many.
+            self.keeps_added |= has_added;
+        } else {
+            self.form = Form::Frames;
+        }
     }
 
     /// Returns true if the body is a stream of frames.

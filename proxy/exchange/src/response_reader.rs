@@ -1,31 +1,64 @@
-//! The reader of a response body for the meter. It detects the framing if the head does not state it, decodes a
-//! compressed body, and scans. It reads a copy: the client receives the body unchanged.
+//! The reader of a response body for the meter. It decodes a compressed body, detects the framing by the first bytes,
+//! and scans. The content type is a hint: servers label streams as JSON, as text or not at all. It reads a copy: the
+//! client receives the body unchanged.
+
+use std::sync::Arc;
 
 use decode::{Codings, DecodeError, Decoder};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use meter::Body;
+use meter::{Body, Passthrough, Stated};
 use scan::{Dialect, Framing, Names, Scanner, Sink, Tail};
-
-use meter::Passthrough;
 
 /// Reads one response body.
 pub(crate) struct ResponseReader {
     dialect: Dialect,
     decoder: Option<Box<Decoder>>,
     sight: BodyFraming,
-    /// True if the scanner must report the position of counts.
-    locates: bool,
+    label: Label,
 }
 
 /// The framing of a body, as far as it is known.
 enum BodyFraming {
-    /// Unknown: only white space has arrived.
-    Unknown,
-    /// Known.
+    /// Only white space has arrived.
+    Stated(Box<Scanner>),
+    /// The first bytes showed it.
     Known(Box<Scanner>),
     /// The body cannot be read.
     Unreadable,
+}
+
+/// The content type of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Label {
+    /// None.
+    Absent,
+    /// That of a framing.
+    Of(Framing),
+    /// Another one.
+    Other,
+}
+
+impl Label {
+    /// The framing that it names.
+    pub(crate) fn framing(self) -> Option<Framing> {
+        match self {
+            Self::Of(framing) => Some(framing),
+            Self::Absent | Self::Other => None,
+        }
+    }
+
+    /// The label, if a body with this framing has another one.
+    fn mistaken(self, framing: Framing) -> Option<Stated> {
+        match self {
+            Self::Absent => None,
+            Self::Of(stated) if stated == framing => None,
+            Self::Of(Framing::Sse) => Some(Stated::Sse),
+            Self::Of(Framing::Ndjson) => Some(Stated::Ndjson),
+            Self::Of(Framing::Json | Framing::Messages) => Some(Stated::Json),
+            Self::Of(Framing::EventStream) | Self::Other => Some(Stated::Other),
+        }
+    }
 }
 
 /// The facts of a body at its end.
@@ -35,40 +68,42 @@ pub(crate) struct BodySummary {
     pub(crate) tail: Tail,
     /// The names in the body.
     pub(crate) names: Names,
+    /// The id of work whose result is fetched later, in another member than the answer's own id.
+    pub(crate) job: Option<Arc<str>>,
     /// The dialect that the body itself names, for an exchange of an unknown one.
     pub(crate) answered: Option<Dialect>,
     /// Frames that could not be read.
     pub(crate) unparsed: u64,
+    /// The content type, if it is wrong.
+    pub(crate) mislabelled: Option<Stated>,
+    /// The body turned out to be unreadable.
+    pub(crate) is_unreadable: bool,
     /// The answer's text, if it was kept and is complete.
     pub(crate) text: Option<Vec<u8>>,
 }
 
 /// The readability of a body by its response's head.
 pub(crate) enum Readable {
-    /// It can be read, with this framing.
-    As(Framing),
-    /// Its first byte decides: the head states no type, or one that servers send for any content.
-    Sniffed,
+    /// Its first bytes decide, with the help of this label.
+    As(Label),
     /// It cannot be read.
     Not(Passthrough),
 }
 
 impl Readable {
-    /// Judges the head of a response in `dialect`. A body in an unknown coding is not read. Neither is the plain text of
-    /// a transcription: it is the speaker's words, which may look like JSON.
+    /// Judges the head of a response in `dialect`. A body in an unknown coding is not read, and neither is one of media.
     pub(crate) fn of(dialect: Dialect, headers: &HeaderMap) -> (Self, Codings) {
         let fields = headers.get_all(CONTENT_ENCODING).iter();
         let codings = Codings::read(fields.map(|value| value.as_bytes()));
         if codings == Codings::Unknown {
             return (Self::Not(Passthrough::Encoding), codings);
         }
-        let content_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes());
-        let readable = match content_type {
-            None => Self::Sniffed,
+        let readable = match headers.get(CONTENT_TYPE).map(|value| value.as_bytes()) {
+            None => Self::As(Label::Absent),
             Some(value) => match Framing::from_content_type(value) {
-                Some(framing) => Self::As(framing),
-                None if is_plain(value) && dialect != Dialect::Transcription => Self::Sniffed,
-                None => Self::Not(Passthrough::ContentType),
+                Some(framing) => Self::As(Label::Of(framing)),
+                None if is_content(dialect, value) => Self::Not(Passthrough::ContentType),
+                None => Self::As(Label::Other),
             },
         };
         (readable, codings)
@@ -76,31 +111,42 @@ impl Readable {
 }
 
 impl ResponseReader {
-    /// Creates the reader of a body in `dialect`. Without `framing`, the body's first byte decides.
-    pub(crate) fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings, locates: bool) -> Self {
+    /// Creates the reader of a body in `dialect`. `locates`: the scanner must report the position of counts.
+    pub(crate) fn new(dialect: Dialect, label: Label, codings: Codings, locates: bool) -> Self {
         let decoder = match codings {
             Codings::One(coding) => Some(Box::new(Decoder::new(coding))),
             Codings::Identity | Codings::Unknown => None,
         };
-        let sight = match framing {
-            Some(framing) => BodyFraming::Known(scanner(dialect, framing, locates)),
-            None => BodyFraming::Unknown,
-        };
-        Self { dialect, decoder, sight, locates }
+        let mut scanner = Box::new(Scanner::new(dialect, label.framing().unwrap_or(Framing::Json)));
+        scanner.follow_answer();
+        if locates {
+            scanner.locate_usage();
+        }
+        Self { dialect, decoder, sight: BodyFraming::Stated(scanner), label }
     }
 
-    /// The scanner, once the framing is known.
+    /// Returns the framing of a body that begins with these bytes; `None` if they do not show it.
+    pub(crate) fn framing_of(&self, beginning: &[u8]) -> Option<Framing> {
+        let start = beginning.trim_ascii_start();
+        if start.is_empty() { None } else { sniff(self.dialect, self.label, start) }
+    }
+
+    /// The scanner, unless the body is unreadable.
     #[inline]
     pub(crate) fn scanner(&mut self) -> Option<&mut Scanner> {
         match &mut self.sight {
-            BodyFraming::Known(scanner) => Some(scanner),
-            BodyFraming::Unknown | BodyFraming::Unreadable => None,
+            BodyFraming::Stated(scanner) | BodyFraming::Known(scanner) => Some(scanner),
+            BodyFraming::Unreadable => None,
         }
     }
 
-    /// Returns true once the framing is known.
+    /// Returns true if the framing is known, or stated.
     pub(crate) fn is_known(&self) -> bool {
-        matches!(self.sight, BodyFraming::Known(_))
+        match self.sight {
+            BodyFraming::Known(_) => true,
+            BodyFraming::Stated(_) => self.label.framing().is_some(),
+            BodyFraming::Unreadable => false,
+        }
     }
 
     /// Returns true if the body cannot be read.
@@ -108,31 +154,39 @@ impl ResponseReader {
         matches!(self.sight, BodyFraming::Unreadable)
     }
 
-    /// Reads the next slice. Returns the form of the body if this slice shows it. An error means that the body is not
-    /// read any further.
-    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, DecodeError> {
-        let Self { dialect, decoder, sight, locates } = self;
-        if let BodyFraming::Unreadable = sight {
-            return Ok(None);
-        }
+    /// Reads the next slice. Returns the framing of the body if this slice shows it, or another one than before. An
+    /// error means that the body is not read any further.
+    pub(crate) fn feed(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<Option<Framing>, DecodeError> {
+        let Self { dialect, decoder, sight, label } = self;
         let mut found = None;
-        let mut read = |bytes: &[u8]| {
-            if let BodyFraming::Unknown = sight {
-                let start = bytes.trim_ascii_start();
-                if start.is_empty() {
-                    return;
-                }
-                match sniff(*dialect, start) {
-                    Some(framing) => {
-                        *sight = BodyFraming::Known(scanner(*dialect, framing, *locates));
-                        found = Some(body(framing));
-                    }
-                    None => *sight = BodyFraming::Unreadable,
-                }
-            }
-            if let BodyFraming::Known(scanner) = sight {
+        let mut read = |bytes: &[u8]| match sight {
+            BodyFraming::Known(scanner) => {
+                let is_whole = scanner.framing() == Framing::Json;
                 scanner.feed(bytes, sink);
+                if is_whole && scanner.framing() == Framing::Ndjson {
+                    found = Some(Framing::Ndjson);
+                }
             }
+            BodyFraming::Stated(scanner) => match bytes.trim_ascii_start() {
+                [] => scanner.feed(bytes, sink),
+                start => {
+                    found = sniff(*dialect, *label, start);
+                    let sniffed = std::mem::replace(sight, BodyFraming::Unreadable);
+                    if let (BodyFraming::Stated(mut scanner), Some(framing)) = (sniffed, &mut found) {
+                        if scanner.framing() != *framing {
+                            scanner.reframe(*framing);
+                        }
+                        scanner.feed(bytes, sink);
+                        *framing = scanner.framing();
+                        *sight = BodyFraming::Known(scanner);
+                    }
+                }
+            },
+            BodyFraming::Unreadable => {}
         };
         match decoder {
             Some(decoder) => decoder.feed(bytes, &mut read)?,
@@ -143,47 +197,60 @@ impl ResponseReader {
 
     /// Ends the body, and returns its facts.
     pub(crate) fn end(self, sink: &mut impl Sink) -> BodySummary {
-        let BodyFraming::Known(mut scanner) = self.sight else { return BodySummary::default() };
-        let tail = scanner.end(sink);
-        let (answered, unparsed) = (scanner.response_dialect(), scanner.work().unparsed);
-        BodySummary { tail, names: scanner.take_names(), answered, unparsed, text: scanner.take_text() }
+        let (mut scanner, mislabelled) = match self.sight {
+            BodyFraming::Known(scanner) => {
+                let mislabelled = self.label.mistaken(scanner.framing());
+                (scanner, mislabelled)
+            }
+            BodyFraming::Stated(scanner) => (scanner, None),
+            BodyFraming::Unreadable => return BodySummary { is_unreadable: true, ..BodySummary::default() },
+        };
+        BodySummary {
+            tail: scanner.end(sink),
+            answered: scanner.response_dialect(),
+            unparsed: scanner.work().unparsed,
+            names: scanner.take_names(),
+            job: scanner.take_job(),
+            text: scanner.take_text(),
+            mislabelled,
+            is_unreadable: false,
+        }
     }
-}
-
-fn scanner(dialect: Dialect, framing: Framing, locates: bool) -> Box<Scanner> {
-    let mut scanner = Box::new(Scanner::new(dialect, framing));
-    if locates {
-        scanner.locate_usage();
-    }
-    scanner
 }
 
 /// The form in which a body with this framing is metered.
 pub(crate) fn body(framing: Framing) -> Body {
     match framing {
         Framing::Json => Body::Whole,
-        Framing::Sse | Framing::Ndjson | Framing::Messages => Body::Frames,
+        Framing::Sse | Framing::Ndjson | Framing::Messages | Framing::EventStream => Body::Frames,
     }
 }
 
-/// Returns true for `text/plain`, which some servers send for any content.
-fn is_plain(content_type: &[u8]) -> bool {
-    let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
-    content_type[..end].trim_ascii().eq_ignore_ascii_case(b"text/plain")
+/// Returns true for a content type of media, and for any text in place of a transcript: it is the speaker's words, which
+/// may look like JSON.
+fn is_content(dialect: Dialect, content_type: &[u8]) -> bool {
+    let end = content_type.iter().position(|&b| b == b'/').unwrap_or(content_type.len());
+    let is = |name: &&str| content_type[..end].trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+    ["image", "audio", "video", "font", "multipart"].iter().any(is)
+        || dialect == Dialect::Transcription && is(&"text")
 }
 
-/// Detects the framing by the beginning of a body, without white space; `None` if the body cannot be read.
-fn sniff(dialect: Dialect, start: &[u8]) -> Option<Framing> {
+/// Detects the framing by the beginning of a body, without white space. A beginning that is neither a value's nor an
+/// event's is what the label says; `None` if that names none.
+fn sniff(dialect: Dialect, label: Label, start: &[u8]) -> Option<Framing> {
     let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start);
     match start {
-        [b'{' | b'[', ..] => Some(match dialect {
-            Dialect::OllamaChat | Dialect::OllamaGenerate => Framing::Ndjson,
+        [b'{' | b'[', ..] => Some(match (label, dialect) {
+            (Label::Of(Framing::Ndjson), _) => Framing::Ndjson,
+            (Label::Absent | Label::Other, Dialect::OllamaChat | Dialect::OllamaGenerate) => Framing::Ndjson,
+            // Another value may follow.
             _ => Framing::Json,
         }),
         [b':', ..] => Some(Framing::Sse),
         _ => {
             let begins = |field: &&[u8]| start.starts_with(field) || field.starts_with(start);
-            [&b"data:"[..], b"event:", b"id:", b"retry:"].iter().any(begins).then_some(Framing::Sse)
+            let is_event = [&b"data:"[..], b"event:", b"id:", b"retry:"].iter().any(begins);
+            if is_event { Some(Framing::Sse) } else { label.framing() }
         }
     }
 }

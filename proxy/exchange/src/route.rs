@@ -10,19 +10,13 @@ use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use http::Method;
-use scan::{Dialect, Name, Request};
+use scan::{Dialect, OtherModels, Request};
 
-use crate::path::{plain, slashed};
+use crate::control::is_control;
+use crate::found_route::generated_type;
+pub use crate::found_route::{ModelInPath, Route};
+use crate::path::{plain, slashed, unescaped};
 use meter::{Passthrough, ServerKind};
-
-/// The facts of an exchange from its request head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// The dialect, as far as the head determines it.
-    pub speaks: Speaks,
-    /// The model, if the path names it; else empty.
-    pub model: Name,
-}
 
 /// The dialect of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +25,9 @@ pub enum Speaks {
     Known(Dialect),
     /// `/generate`: TGI, SGLang and LMDeploy each have one. The request's body distinguishes them.
     Generate,
+    /// `/completions` of a server of an unknown kind: llama.cpp's own, or OpenAI's without its version. The answer
+    /// distinguishes them. Usage is asked for, which llama.cpp ignores there.
+    Completions,
     /// `/invocations`, one path for several endpoints. The request's body determines the dialect.
     Invocations,
     /// `/`, where TGI accepts the requests of its `/generate`.
@@ -42,6 +39,15 @@ pub enum Speaks {
 }
 
 impl Speaks {
+    /// The dialect to expect before the request's body is read.
+    pub(crate) fn expected(self) -> Dialect {
+        match self {
+            Self::Known(dialect) => dialect,
+            Self::Completions => Dialect::LlamacppCompletion,
+            _ => Dialect::Unknown,
+        }
+    }
+
     /// The dialect, with the request's body; `None` if it is still unknown.
     pub(crate) fn settle(self, request: &Request) -> Option<Dialect> {
         match self {
@@ -49,6 +55,7 @@ impl Speaks {
             Self::Generate => request.dialect_at_generate(),
             Self::Invocations => request.dialect_at_invocations(),
             Self::Root => request.dialect_at_generate().filter(|dialect| *dialect == Dialect::Tgi),
+            Self::Completions => Some(Dialect::LlamacppCompletion),
             Self::Anything => None,
             Self::Shape => request.dialect_by_shape(),
         }
@@ -60,6 +67,7 @@ impl Speaks {
             Self::Known(dialect) => Some(dialect),
             // The body decides whether there is an option; a completion may need less.
             Self::Invocations => Some(Dialect::OpenaiChat),
+            Self::Completions => Some(Dialect::OpenaiCompletions),
             _ => None,
         }
     }
@@ -77,8 +85,27 @@ impl Speaks {
 pub fn route(kind: Option<ServerKind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
     let found = route_plain(kind, method, &plain(path));
     match slashed(path) {
-        Some(path) if !found.is_ok_and(|route| !route.model.is_empty()) => route_plain(kind, method, &path),
+        Some(path) if !found.is_ok_and(|route| !route.model.is_empty()) => {
+            // What is known to run a model by either reading is not left out.
+            let known = found.ok().filter(|route| route.speaks != Speaks::Anything);
+            route_plain(kind, method, &path).or_else(|reason| known.ok_or(reason))
+        }
         _ => found,
+    }
+}
+
+/// Returns the same for an upstream whose own paths are below `prefix`, which its operator configured.
+pub fn route_below(
+    prefix: &str,
+    kind: Option<ServerKind>,
+    method: &Method,
+    path: &str,
+) -> Result<Route, Passthrough> {
+    let found = route(kind, method, path)?;
+    let below = path.strip_prefix(prefix).filter(|_| !prefix.is_empty() && found.speaks == Speaks::Anything);
+    match below {
+        Some(below) if route(kind, method, below).is_err() => Err(Passthrough::Path),
+        _ => Ok(found),
     }
 }
 
@@ -90,42 +117,52 @@ fn route_plain(kind: Option<ServerKind>, method: &Method, path: &str) -> Result<
     match (method, found) {
         (&Method::POST, Some(route)) => Ok(route),
         (&Method::PUT, Some(route)) if PUT.iter().any(|end| ends_with(path, end)) => Ok(route),
-        (&Method::POST, None) if CONTROL.iter().any(|end| ends_with(path, end)) => Err(Passthrough::Path),
-        (&Method::POST, None) => Ok(Route { speaks: Speaks::Anything, model: Name::default() }),
+        (&Method::POST, None) if is_control(path) => Err(Passthrough::Path),
+        (&Method::POST, None) => {
+            let generates = generated_type(|end| ends_with(path, end));
+            // Of an unknown endpoint, the model is one segment; behind `models` it may be several.
+            let mut deployed = mounts(path).filter(|(mount, _)| !mount.eq_ignore_ascii_case("models"));
+            let route = match deployed.next().and_then(|(_, behind)| behind.split_once('/')) {
+                Some((model, _)) => Route::naming(Speaks::Anything, model, ModelInPath::Mount),
+                None => Route::new(Speaks::Anything),
+            };
+            Ok(Route { generates, ..route })
+        }
         (_, Some(_)) if path != "/" => Err(Passthrough::Method),
         _ => Err(Passthrough::Path),
     }
 }
 
 fn endpoint(kind: Option<ServerKind>, path: &str) -> Option<Route> {
-    if let Some((dialect, model)) = model_in_path(path) {
-        return Some(Route { speaks: Speaks::Known(dialect), model: Name::cut(model.as_bytes()) });
+    if let Some((speaks, model, how)) = model_in_path(kind, path) {
+        return Some(Route::naming(speaks, model, how));
     }
-    let known = |dialect| Some(Route { speaks: Speaks::Known(dialect), model: Name::default() });
+    let known = |dialect| Some(Route::new(Speaks::Known(dialect)));
     let (_, speaks) = ROUTES.iter().find(|(end, _)| ends_with(path, end))?;
     match (speaks, kind) {
         (Speaks::Generate | Speaks::Root, Some(ServerKind::Tgi)) => known(Dialect::Tgi),
         (Speaks::Generate, Some(ServerKind::Sglang)) => known(Dialect::Sglang),
         (Speaks::Generate, Some(ServerKind::Lmdeploy)) => known(Dialect::Lmdeploy),
-        // Only llama.cpp has this endpoint.
-        (Speaks::Known(Dialect::LlamacppCompletion), Some(kind))
-            if kind != ServerKind::LlamaCpp && ends_with(path, "/completions") =>
-        {
-            known(Dialect::OpenaiCompletions)
-        }
+        (Speaks::Known(Dialect::LlamacppCompletion), kind) if ends_with(path, "/completions") => match kind {
+            Some(ServerKind::LlamaCpp) => known(Dialect::LlamacppCompletion),
+            // Only llama.cpp has an endpoint of its own there.
+            Some(_) => known(Dialect::OpenaiCompletions),
+            None => Some(Route::new(Speaks::Completions)),
+        },
         // Many paths end with a slash; only the root counts.
         (Speaks::Root, _) if path != "/" => None,
-        _ => Some(Route { speaks: *speaks, model: Name::default() }),
+        _ => Some(Route::new(*speaks)),
     }
 }
 
 /// Returns true if the path has this end, in any letter case.
 fn ends_with(path: &str, end: &str) -> bool {
-    let Some(at) = path.len().checked_sub(end.len()) else { return false };
-    let (tail, end) = (&path.as_bytes()[at..], end.as_bytes());
-    // Most paths have the usual letter case, and most that do not match differ in the last letter.
-    let may_be = tail.last().map(u8::to_ascii_lowercase) == end.last().map(u8::to_ascii_lowercase);
-    tail == end || may_be && tail.eq_ignore_ascii_case(end)
+    let (path, end) = (path.as_bytes(), end.as_bytes());
+    let (Some(last), Some(letter)) = (path.last(), end.last()) else { return end.is_empty() };
+    // Most paths that do not match differ in the last letter; this bit is that of its case.
+    let may_be = (last ^ letter) & !0x20 == 0 && path.len() >= end.len();
+    let tail = || &path[path.len() - end.len()..];
+    may_be && (tail() == end || tail().eq_ignore_ascii_case(end))
 }
 
 /// Splits a path at the last occurrence of a text in any letter case. The text is ASCII between two slashes.
@@ -141,14 +178,32 @@ fn named<T: Copy>(word: &str, names: &[(&str, T)]) -> Option<T> {
     names.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, value)| *value)
 }
 
-/// The endpoints whose path names the model.
-fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
-    if let Some(found) = deployment(path) {
-        return Some(found);
+/// The endpoints whose path names the model: behind one of [`MOUNTS`], `/model/` or `/models/`, or before a colon.
+fn model_in_path(kind: Option<ServerKind>, path: &str) -> Option<(Speaks, &str, ModelInPath)> {
+    // The usual paths have none of these.
+    let mut before = 0;
+    let mut may_name = |byte: u8| {
+        let is_start = std::mem::replace(&mut before, byte) == b'/';
+        byte == b':' || is_start && matches!(byte | 0x20, b'd' | b'e' | b'm' | b's')
+    };
+    if !path.bytes().any(&mut may_name) {
+        return None;
     }
-    if let Some(found) = gemini(path) {
-        return Some(found);
+    if kind == Some(ServerKind::AzureOpenai) {
+        let (model, endpoint) = split_last(path, "/deployments/")?.1.split_once('/')?;
+        let (_, dialect) = DEPLOYED.iter().find(|(end, _)| ends_with(endpoint, &end[1..]))?;
+        return Some((Speaks::Known(*dialect), model, ModelInPath::Alone));
     }
+    if let Some((dialect, model)) = gemini(path).or_else(|| bedrock(path)).or_else(|| served(path)) {
+        let how = if kind.is_some() { ModelInPath::Alone } else { ModelInPath::Api };
+        return Some((Speaks::Known(dialect), model, how));
+    }
+    let (speaks, model) = mounted(mounts(path).next()?.1)?;
+    Some((speaks, model, ModelInPath::Mount))
+}
+
+/// The model of Vertex AI's and Triton's paths.
+fn served(path: &str) -> Option<(Dialect, &str)> {
     let (parent, model_and_method) = split_last(path, "/models/")?;
     if let Some((model, method)) = model_and_method.split_once(':') {
         let is_run = ends_with(parent, "/publishers/anthropic") && !model.eq_ignore_ascii_case(VERTEX_COUNT);
@@ -162,6 +217,57 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
     Some((named(method, &TRITON)?, model))
 }
 
+/// Each of [`MOUNTS`] in a path with the rest behind it, the longest first.
+fn mounts(path: &str) -> impl Iterator<Item = (&str, &str)> {
+    let is_mount = |segment: &str| MOUNTS.iter().any(|mount| mount.eq_ignore_ascii_case(segment));
+    let mut rest = Some(path);
+    std::iter::from_fn(move || {
+        loop {
+            let path = rest?;
+            // `split_once` is dear for segments as short as these.
+            let end = path.bytes().position(|byte| byte == b'/')?;
+            let (segment, behind) = (&path[..end], &path[end + 1..]);
+            rest = Some(behind);
+            if is_mount(segment) {
+                return Some((segment, behind));
+            }
+        }
+    })
+}
+
+/// The endpoint at the end of a path behind a mount, and the model before it, which may have slashes: LiteLLM takes all
+/// that precedes the endpoint.
+fn mounted(behind: &str) -> Option<(Speaks, &str)> {
+    let deployed = DEPLOYED.iter().map(|(end, dialect)| (*end, Speaks::Known(*dialect)));
+    let is_named = |(end, _): &(&str, Speaks)| *end != "/" && ends_with(behind, end);
+    let (end, speaks) = deployed.chain(ROUTES.iter().copied()).find(is_named)?;
+    let model = &behind[..behind.len() - end.len()];
+    // Azure's first endpoint for data of one's own, and Hugging Face's version.
+    let model = model.strip_suffix("/extensions").or_else(|| model.strip_suffix("/v1")).unwrap_or(model);
+    (!model.is_empty()).then_some((speaks, model))
+}
+
+/// Adds every model that a server may read in a path (as the upstream will see it).
+pub(crate) fn add_models(path: &str, models: &mut OtherModels) {
+    let mut add = |path: &str| {
+        for (_, behind) in mounts(path) {
+            if let Some((_, model)) = mounted(behind) {
+                models.add(&unescaped(model));
+            }
+        }
+    };
+    // The usual paths have none of these.
+    let may_have = |pair: &[u8]| {
+        matches!(pair, [b'/' | b'\\', first] if matches!(first | 0x20, b'd' | b'e' | b'm' | b's'))
+            || pair[0] == b'%'
+    };
+    if !path.as_bytes().windows(2).any(may_have) {
+        return;
+    }
+    add(&plain(path));
+    slashed(path).iter().for_each(|path| add(path));
+}
+
 /// The model that a Gemini path names: a model, a tuned model (`tunedModels/`), or an endpoint of Vertex AI.
 fn gemini(path: &str) -> Option<(Dialect, &str)> {
     let (path, method) = path.rsplit_once(':')?;
@@ -170,18 +276,19 @@ fn gemini(path: &str) -> Option<(Dialect, &str)> {
     Some((dialect, model))
 }
 
-/// The deployment that an Azure OpenAI path names: it answers whatever model the body names.
-fn deployment(path: &str) -> Option<(Dialect, &str)> {
-    let (_, model_and_endpoint) = split_last(path, "/deployments/")?;
-    let (model, endpoint) = model_and_endpoint.split_at(model_and_endpoint.find('/')?);
-    let (_, dialect) = DEPLOYED.iter().find(|(end, _)| ends_with(endpoint, end))?;
-    Some((*dialect, model))
+/// The model that a path of Bedrock names: an id, or an ARN. An answer to `invoke` is in the shape of the model's own
+/// API.
+fn bedrock(path: &str) -> Option<(Dialect, &str)> {
+    let (parent, method) = path.rsplit_once('/')?;
+    let dialect = named(method, &BEDROCK)?;
+    let (_, model) = split_last(parent, "/model/")?;
+    let is_anthropic = dialect == Dialect::Unknown && model.contains("anthropic.");
+    Some((if is_anthropic { Dialect::Anthropic } else { dialect }, model))
 }
 
-/// Returns true if a POST to `path` (as the upstream will see it) starts a batch, whose results are fetched later.
-pub fn begins_batch(path: &str) -> bool {
-    let begins = |path: &str| BATCHES.iter().any(|end| ends_with(path, end));
-    begins(&plain(path)) || slashed(path).is_some_and(|path| begins(&path))
+/// Returns true if a POST to this path, which [`plain`] returned, is answered by a known endpoint.
+pub(crate) fn is_endpoint(path: &str) -> bool {
+    endpoint(None, path).is_some()
 }
 
 /// The use of a WebSocket, by its path.
@@ -227,8 +334,20 @@ const GEMINI: [(&str, Dialect); 4] = [
 const PREDICT: [(&str, Dialect); 2] =
     [("rawPredict", Dialect::Anthropic), ("streamRawPredict", Dialect::Anthropic)];
 
+/// Bedrock's methods on a model.
+const BEDROCK: [(&str, Dialect); 4] = [
+    ("converse", Dialect::BedrockConverse),
+    ("converse-stream", Dialect::BedrockConverse),
+    ("invoke", Dialect::Unknown),
+    ("invoke-with-response-stream", Dialect::Unknown),
+];
+
 /// Triton's methods on a model.
 const TRITON: [(&str, Dialect); 2] = [("generate", Dialect::Triton), ("generate_stream", Dialect::Triton)];
+
+/// The segments behind which a path names the model for any endpoint: those of Azure OpenAI and LiteLLM, of OpenAI's first
+/// version, of Databricks and of Hugging Face.
+const MOUNTS: [&str; 4] = ["deployments", "engines", "serving-endpoints", "models"];
 
 /// The ends of the paths of a deployment.
 const DEPLOYED: [(&str, Dialect); 5] = [
@@ -243,8 +362,13 @@ const DEPLOYED: [(&str, Dialect); 5] = [
 const VERTEX_COUNT: &str = "count-tokens";
 
 /// Paths that several dialects share.
-const SHARED: [(&str, Speaks); 3] =
-    [("/generate", Speaks::Generate), ("/invocations", Speaks::Invocations), ("/", Speaks::Root)];
+const SHARED: [(&str, Speaks); 4] = [
+    ("/generate", Speaks::Generate),
+    ("/invocations", Speaks::Invocations),
+    ("/", Speaks::Root),
+    // YandexGPT; the end alone is llama.cpp's.
+    ("/foundationModels/v1/completion", Speaks::Anything),
+];
 
 /// All path ends, the longest first: `/completions` alone is llama.cpp's own endpoint.
 static ROUTES: LazyLock<Vec<(&str, Speaks)>> = LazyLock::new(|| {
@@ -266,310 +390,23 @@ const SOCKETS: [(&str, Socket); 6] = [
     ("/interactions/live", Socket::Unread),
 ];
 
-/// Paths that start a batch: those of OpenAI, Anthropic, LiteLLM and Gemini, and the runs of OpenAI's assistants.
-const BATCHES: [&str; 4] = ["/batches", "/runs", ":batchGenerateContent", ":asyncBatchEmbedContent"];
-
 /// The paths that SGLang also accepts with `PUT`.
 const PUT: [&str; 4] = ["/generate", "/encode", "/v1/rerank", "/classify"];
 
-/// Paths of POST requests that do not run the model. Some of them stream. llama.cpp's `/chat/completions/control` ends
-/// the reasoning of another request, which is metered itself, and `/streams/lookup` lists the caller's streams.
-const CONTROL: [&str; 15] = [
-    "/count_tokens",
-    "/input_tokens",
-    "/chat/completions/control",
-    "/streams/lookup",
-    "/tokenize",
-    "/detokenize",
-    "/apply-template",
-    "/cancel",
-    "/api/pull",
-    "/api/push",
-    "/api/create",
-    "/api/copy",
-    "/api/show",
-    "/abort_request",
-    "/abort_requests",
-];
+/// Every known path of a request, made from the tables above.
+#[cfg(test)]
+pub(crate) fn known_paths() -> Vec<String> {
+    let gemini = GEMINI.iter().map(|(name, _)| format!("/v1beta/models/g-2:{name}"));
+    let predict = PREDICT.iter().map(|(name, _)| format!("/v1/p/publishers/anthropic/models/c-5:{name}"));
+    let triton = TRITON.iter().map(|(name, _)| format!("/v2/models/ens/{name}"));
+    let deployed = DEPLOYED.iter().map(|(end, _)| format!("/openai/deployments/d-1{end}"));
+    let bedrock = ["us.anthropic.c-5-v1:0", "l-4"]
+        .into_iter()
+        .flat_map(|model| BEDROCK.iter().map(move |(name, _)| format!("/model/{model}/{name}")));
+    let named = gemini.chain(predict).chain(triton).chain(deployed).chain(bedrock);
+    ROUTES.iter().map(|(end, _)| (*end).to_owned()).chain(named).collect()
+}
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn speaks(kind: Option<ServerKind>, path: &str) -> Option<Speaks> {
-        route(kind, &Method::POST, path).ok().map(|route| route.speaks)
-    }
-
-    #[test]
-    fn each_path_end_has_one_dialect() {
-        let mut ends: Vec<_> = ROUTES.iter().map(|(end, _)| *end).collect();
-        assert!(ends.iter().all(|end| end.starts_with('/')), "{ends:?}");
-        ends.sort_unstable();
-        ends.dedup();
-        assert_eq!(ends.len(), ROUTES.len());
-    }
-
-    #[test]
-    fn paths_are_matched_by_their_end() {
-        let rows = [
-            ("/v1/chat/completions", Dialect::OpenaiChat),
-            ("/chat/completions", Dialect::OpenaiChat),
-            ("/openai/v1/chat/completions", Dialect::OpenaiChat),
-            ("/v1/chat/completions/batch", Dialect::OpenaiChat),
-            ("/v1/completions", Dialect::OpenaiCompletions),
-            ("/mounted/v1/completions", Dialect::OpenaiCompletions),
-            ("/completions", Dialect::LlamacppCompletion),
-            ("/completion", Dialect::LlamacppCompletion),
-            ("/infill", Dialect::LlamacppCompletion),
-            ("/v1/responses", Dialect::OpenaiResponses),
-            ("/v1/systemone", Dialect::OpenaiResponses),
-            ("/v1beta/interactions", Dialect::GeminiInteractions),
-            ("/v1beta1/projects/p/locations/l/interactions", Dialect::GeminiInteractions),
-            ("/v1/messages", Dialect::Anthropic),
-            ("/api/chat", Dialect::OllamaChat),
-            ("/api/generate", Dialect::OllamaGenerate),
-            ("/inference/v1/generate", Dialect::VllmGenerate),
-            ("/cohere/v2/chat", Dialect::Cohere),
-            ("/generate_stream", Dialect::Tgi),
-            ("/v1/embeddings", Dialect::Embeddings),
-            ("/api/embed", Dialect::Embeddings),
-            ("/v2/rerank", Dialect::Rerank),
-            ("/generative_scoring", Dialect::Rerank),
-            ("/vertex_generate", Dialect::Sglang),
-            ("/v1/audio/transcriptions", Dialect::Transcription),
-        ];
-        for (path, dialect) in rows {
-            assert_eq!(speaks(None, path), Some(Speaks::Known(dialect)), "{path}");
-        }
-    }
-
-    #[test]
-    fn a_segment_is_matched_whole() {
-        for path in [
-            "/autocompletion",
-            "/v1/my-infill",
-            "/xchat/completionsx",
-            "/v1/control",
-            "/v1/chat/completions/my_input_tokens",
-            "/v1/chat/completions%2Fx",
-            "/v1/chat/completions%20",
-            "/v1/chat/complet%2569ons",
-            "/regenerate",
-        ] {
-            assert_eq!(speaks(None, path), Some(Speaks::Anything), "{path}");
-        }
-    }
-
-    #[test]
-    fn sockets_are_found_by_the_end_of_their_path() {
-        for path in [
-            "/v1/realtime",
-            "/openai/v1/realtime/",
-            "/V1/Realtime",
-            "/v1/realtim%65",
-            "/v1%2frealtime",
-            "/v1/realtime/.",
-        ] {
-            assert_eq!(socket(path), Socket::Metered(Dialect::Realtime), "{path}");
-        }
-        assert_eq!(socket("/v1/responses"), Socket::Metered(Dialect::OpenaiResponses));
-        let live = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
-        assert_eq!(socket(live), Socket::Unread);
-        assert_eq!(socket("/v1/realtime/translations"), Socket::Unread);
-        assert_eq!(socket("/v1beta/interactions/live"), Socket::Unread);
-        for path in
-            ["/", "/v1/realtime/calls", "/v1/unrealtime", "/v1/responses/resp_1", "/v1/chat/completions"]
-        {
-            assert_eq!(socket(path), Socket::Unknown, "{path}");
-        }
-    }
-
-    #[test]
-    fn kind_decides_ambiguous_paths() {
-        let rows = [
-            (None, "/generate", Speaks::Generate),
-            (Some(ServerKind::Vllm), "/generate", Speaks::Generate),
-            (Some(ServerKind::Tgi), "/generate", Speaks::Known(Dialect::Tgi)),
-            (Some(ServerKind::Sglang), "/generate", Speaks::Known(Dialect::Sglang)),
-            (Some(ServerKind::Lmdeploy), "/generate", Speaks::Known(Dialect::Lmdeploy)),
-            (Some(ServerKind::Tgi), "/", Speaks::Known(Dialect::Tgi)),
-            (None, "/", Speaks::Root),
-            (None, "/invocations", Speaks::Invocations),
-            (Some(ServerKind::LlamaCpp), "/completions", Speaks::Known(Dialect::LlamacppCompletion)),
-            (Some(ServerKind::Vllm), "/completions", Speaks::Known(Dialect::OpenaiCompletions)),
-        ];
-        for (kind, path, expected) in rows {
-            assert_eq!(speaks(kind, path), Some(expected), "{kind:?} {path}");
-        }
-    }
-
-    #[test]
-    fn a_path_may_name_the_model() {
-        let rows = [
-            ("/v2/models/ens/generate", Some((Dialect::Triton, "ens"))),
-            ("/v2/models/ens/versions/3/generate_stream", Some((Dialect::Triton, "ens"))),
-            ("/v2/models/ens/infer", None),
-            ("/v1beta/models/g-2:streamGenerateContent", Some((Dialect::Gemini, "g-2"))),
-            ("/v1/projects/p/publishers/google/models/g-2:generateContent", Some((Dialect::Gemini, "g-2"))),
-            ("/v1beta/models/g-2:countTokens", None),
-            ("/v1beta/models/e-2:embedContent", Some((Dialect::Embeddings, "e-2"))),
-            ("/v1beta/models/e-2:batchEmbedContents", Some((Dialect::Embeddings, "e-2"))),
-            (
-                "/v1/projects/p/publishers/anthropic/models/c-5:streamRawPredict",
-                Some((Dialect::Anthropic, "c-5")),
-            ),
-            ("/v1beta/tunedModels/t-1:generateContent", Some((Dialect::Gemini, "t-1"))),
-            ("/V1beta/Models/g-2:streamgeneratecontent", Some((Dialect::Gemini, "g-2"))),
-            ("/V2/Models/ens/Versions/3/Generate", Some((Dialect::Triton, "ens"))),
-            ("/v2/models/ens/x/../generate", Some((Dialect::Triton, "ens"))),
-            ("/v2/models/ens/versions/versions/generate", Some((Dialect::Triton, "ens"))),
-            ("/v1beta/models/a:b:streamGenerateContent", Some((Dialect::Gemini, "a:b"))),
-            ("/v1/projects/p/locations/l/endpoints/12:streamGenerateContent", Some((Dialect::Gemini, "12"))),
-            ("/v1/projects/p/publishers/anthropic/models/c-5:rawPredict", Some((Dialect::Anthropic, "c-5"))),
-            ("/v1/projects/p/publishers/anthropic/models/count-tokens:rawPredict", None),
-            ("/v1/projects/p/publishers/mistralai/models/m-3:rawPredict", None),
-            ("/openai/deployments/d-1/chat/completions", Some((Dialect::OpenaiChat, "d-1"))),
-            ("/openai/Deployments/d-1/Chat/Completions", Some((Dialect::OpenaiChat, "d-1"))),
-            ("/openai/deployments/d-1/extensions/chat/completions", Some((Dialect::OpenaiChat, "d-1"))),
-            ("/openai/deployments/d-1/completions", Some((Dialect::OpenaiCompletions, "d-1"))),
-            ("/openai/deployments/d-1/embeddings", Some((Dialect::Embeddings, "d-1"))),
-            ("/openai/deployments/d-1/audio/translations", Some((Dialect::Transcription, "d-1"))),
-            ("/openai/deployments/d-1/images/generations", None),
-            ("/openai/deployments/d-1", None),
-            ("/deployments/", None),
-        ];
-        for (path, expected) in rows {
-            let expected = match expected {
-                Some((dialect, model)) => {
-                    Route { speaks: Speaks::Known(dialect), model: Name::cut(model.as_bytes()) }
-                }
-                None => Route { speaks: Speaks::Anything, model: Name::default() },
-            };
-            assert_eq!(route(None, &Method::POST, path), Ok(expected), "{path}");
-        }
-    }
-
-    #[test]
-    fn escaped_paths_match_as_servers_read_them() {
-        for path in [
-            "/v1/chat/complet%69ons",
-            "/v1//chat/completions/",
-            "//v1/chat/completions",
-            "/v1/chat%2Fcompletions",
-            "/%76%31%2f%63hat/completions%2F",
-            "/v1/chat/completion%u0073",
-            "/v1%u002Fchat/completions%ud800",
-            "/v1%2Fchat/completions",
-            "/v1/chat/completions%0A",
-            "/v1/chat/completions%0a",
-            "/v1/chat/completions%u000a",
-            "/v1/chat/completions/%0a",
-            "/v1/chat/completions%0a/",
-            "/v1%2fchat/completions%0a",
-            "/V1/Chat/COMPLETIONS",
-            "/v1/chat/completions/.",
-            "/v1/chat/./completions",
-            "/v1/chat/%2e%2E/chat/completions/x/..",
-            "/v1/chat%2F.%2Fcompletions",
-        ] {
-            assert_eq!(speaks(None, path), Some(Speaks::Known(Dialect::OpenaiChat)), "{path}");
-        }
-        // A slash in a name separates no segments, unless no other route matches.
-        for (path, model) in [
-            ("/v2/models/a%2Fb/generate", "a%2Fb"),
-            ("/v2/models/a%2Dc//generate/", "a-c"),
-            ("/v1beta/models/g-2%3AgenerateContent", "g-2"),
-        ] {
-            let model = Name::cut(model.as_bytes());
-            assert_eq!(route(None, &Method::POST, path).map(|route| route.model), Ok(model), "{path}");
-        }
-        for (method, path, reason) in [
-            (Method::POST, "/tok%65nize", Passthrough::Path),
-            (Method::POST, "/tokenize%2F", Passthrough::Path),
-            (Method::POST, "/v1/chat/completions/../../Tokenize", Passthrough::Path),
-            (Method::GET, "/v1/chat/completions/", Passthrough::Method),
-            (Method::GET, "/v1/responses/resp_1/", Passthrough::Replay),
-        ] {
-            assert_eq!(route(None, &method, path), Err(reason), "{method} {path}");
-        }
-    }
-
-    proptest! {
-        #![proptest_config(chance::cases(2048))]
-
-        /// No spelling changes the route, and a plain path is read unchanged.
-        #[test]
-        fn spelling_changes_no_route(
-            end in prop::sample::select(ROUTES.iter().map(|(end, _)| *end).collect::<Vec<_>>()),
-            before in "(/[a-z0-9._~-]{1,6}){0,3}",
-            spelling in proptest::collection::vec(0_u8..11, 80),
-            last in prop::sample::select(vec!["", "/", "%0a", "%0A", "%u000a", "/%0A", "%0a/", "//%u000A//"]),
-            is_loud in any::<bool>(),
-        ) {
-            let path = match end {
-                "/" => before + "/x",
-                end => before + end,
-            };
-            let meant = route_plain(None, &Method::POST, &path);
-            prop_assert_eq!(route(None, &Method::POST, &path), meant);
-            let mut spelled = String::new();
-            let path = if is_loud { path.to_ascii_uppercase() } else { path };
-            for (character, how) in path.chars().zip(spelling.iter().cycle()) {
-                match (character, how) {
-                    ('/', 0) => spelled.push_str("//"),
-                    ('/', 9) => spelled.push_str("/./"),
-                    ('/', 10) => spelled.push_str("/x/%2e./"),
-                    ('/', _) | (_, 4..) => spelled.push(character),
-                    (_, 2) => spelled.push_str(&format!("%u{:04x}", u32::from(character))),
-                    (_, 3) => spelled.push_str(&format!("%uD801{character}")),
-                    (_, 0) => spelled.push_str(&format!("%{:02x}", u32::from(character))),
-                    (_, 1) => spelled.push_str(&format!("%{:02X}", u32::from(character))),
-                }
-            }
-            spelled.push_str(last);
-            prop_assert_eq!(route(None, &Method::POST, &spelled), meant, "{}", spelled);
-        }
-    }
-
-    #[test]
-    fn only_model_work_is_metered() {
-        let rows = [
-            (Method::GET, "/v1/chat/completions", Passthrough::Method),
-            (Method::HEAD, "/v1/chat/completions", Passthrough::Method),
-            (Method::OPTIONS, "/v1/messages", Passthrough::Method),
-            (Method::PUT, "/v1/chat/completions", Passthrough::Method),
-            (Method::GET, "/v1/models", Passthrough::Path),
-            (Method::GET, "/", Passthrough::Path),
-            (Method::OPTIONS, "*", Passthrough::Path),
-            (Method::POST, "/tokenize", Passthrough::Path),
-            (Method::POST, "/v1/messages/count_tokens", Passthrough::Path),
-            (Method::POST, "/v1/chat/completions/input_tokens", Passthrough::Path),
-            (Method::POST, "/v1/responses/input_tokens/", Passthrough::Path),
-            (Method::POST, "/responses/input_tokens", Passthrough::Path),
-            (Method::POST, "/v1/chat/completions/control", Passthrough::Path),
-            (Method::POST, "/v1/streams/lookup", Passthrough::Path),
-            (Method::POST, "/v1/responses/resp_1/cancel", Passthrough::Path),
-            (Method::POST, "/api/pull", Passthrough::Path),
-            (Method::GET, "/v1/responses/resp_1", Passthrough::Replay),
-            (Method::GET, "/v1beta/interactions/v1_a", Passthrough::Replay),
-            (Method::POST, "/v1beta/interactions/v1_a/cancel", Passthrough::Path),
-            (Method::DELETE, "/v1beta/interactions/v1_a", Passthrough::Path),
-            (Method::GET, "/v1/stream", Passthrough::Replay),
-        ];
-        for (method, path, reason) in rows {
-            assert_eq!(route(None, &method, path), Err(reason), "{method} {path}");
-        }
-        for path in ["/generate", "/encode", "/v1/rerank", "/classify", "/classif%79/"] {
-            assert_eq!(
-                route(None, &Method::PUT, path),
-                route(None, &Method::POST, path),
-                "SGLang takes both"
-            );
-        }
-        for path in ["/rerank", "/v1/embeddings", "/v1/score"] {
-            assert_eq!(route(None, &Method::PUT, path), Err(Passthrough::Method), "{path}");
-        }
-    }
-}
+#[path = "route_tests.rs"]
+mod tests;

@@ -142,6 +142,17 @@ pub(crate) fn counts_each_answer(kind: Option<ServerKind>) -> bool {
     kind.is_none_or(|kind| matches!(kind, ServerKind::LlamaCpp | ServerKind::Openai))
 }
 
+/// Returns true if the server sends a usage of `null` or of zeros in every other frame of streams with the option for
+/// usage at the end, and none in others. A server that is not among them may send one in any stream.
+pub(crate) fn adds_placeholders(kind: Option<ServerKind>) -> bool {
+    kind.is_some_and(|kind| {
+        matches!(
+            kind,
+            ServerKind::Openai | ServerKind::AzureOpenai | ServerKind::Lmdeploy | ServerKind::Ollama
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,6 +186,19 @@ mod tests {
         let mut sealed = HeaderMap::new();
         sealed.insert("content-digest", "x".parse().unwrap());
         assert_eq!(facts.question(Dialect::OpenaiChat, &sealed), Some(Err(UsageStep::Unreadable)));
+    }
+
+    /// OpenAI's document and the source of LMDeploy and Ollama say so. Dynamo's completions, TGI's chat, TensorRT-LLM's
+    /// completions and mistral.rs's chat have a `null` in any stream, which is theirs.
+    #[test]
+    fn placeholders_of_any_stream_are_the_servers() {
+        let adding: Vec<_> = ServerKind::ALL
+            .into_iter()
+            .filter(|kind| adds_placeholders(Some(*kind)))
+            .map(ServerKind::name)
+            .collect();
+        assert_eq!(adding, ["ollama", "lmdeploy", "openai", "azure_openai"]);
+        assert!(!adds_placeholders(None));
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! A capacity that all workers share, such as memory for buffered request bodies: one number, from which requests
 //! reserve and to which they release. A request that finds it full goes on without, or waits a moment while other
-//! requests release some.
-//!
-//! A holder's share of it limits the holder only while another one waits.
+//! requests release some, and slow ones give way (`claims`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use meter::Tick;
 
+use crate::claims::{Need, may_take};
 use crate::holder::{Holder, Resource};
 use crate::{clock, limits};
 
@@ -25,6 +25,8 @@ struct Inner {
     /// The number of holders with a part of it. Two threads may count one holder's last release and next reservation in
     /// either order.
     holders: AtomicIsize,
+    /// The amount for which requests wait.
+    waiting: AtomicUsize,
     /// Ticks of the last time that a holder found it full, and that a holder within its share did.
     full_at: AtomicU64,
     wanted_at: AtomicU64,
@@ -38,6 +40,9 @@ pub(crate) struct Permit {
     holder: Option<Arc<Holder>>,
 }
 
+/// An amount of a capacity for which a request waits, until it is dropped.
+pub(crate) struct Waiting(Capacity, usize);
+
 impl Capacity {
     /// A capacity of `most` bytes, without holders.
     pub(crate) fn new(most: usize) -> Self {
@@ -50,8 +55,8 @@ impl Capacity {
     }
 
     fn with(most: usize, resource: Option<Resource>) -> Self {
-        let (taken, holders, full_at, wanted_at) = Default::default();
-        Self(Arc::new(Inner { taken, most, resource, holders, full_at, wanted_at }))
+        let (taken, holders, waiting, full_at, wanted_at) = Default::default();
+        Self(Arc::new(Inner { taken, most, resource, holders, waiting, full_at, wanted_at }))
     }
 
     /// Reserves `bytes`, if they are free.
@@ -75,16 +80,27 @@ impl Capacity {
         self.0.most
     }
 
-    /// The amount that a holder may have while another one waits. If all holders are within their shares, one share is
-    /// free.
+    /// The amount of which a holder is sure while another one waits. If all holders are within their shares, one share
+    /// is free.
     pub(crate) fn share_max(&self) -> usize {
         let holders = usize::try_from(self.0.holders.load(Ordering::Relaxed)).unwrap_or(0);
         (self.0.most / limits::SHARES.max(holders.saturating_add(1))).max(1)
     }
 
-    /// The amount by which less than one share is free.
-    pub(crate) fn missing(&self) -> usize {
-        self.share_max().saturating_sub(self.0.most.saturating_sub(self.taken()))
+    /// The amounts to free: what requests wait for, and what is missing to one share if a holder within its own found
+    /// the capacity full lately.
+    pub(crate) fn need(&self, now: Tick) -> Need {
+        let missing = if self.is_crowded(now) { self.share_max().saturating_sub(self.free()) } else { 0 };
+        Need { within_shares: missing, in_all: self.0.waiting.load(Ordering::Relaxed) }
+    }
+
+    /// Returns true if it was full lately for a holder within its share.
+    fn is_crowded(&self, now: Tick) -> bool {
+        is_recent(&self.0.wanted_at, now, limits::SHORT_NS)
+    }
+
+    fn free(&self) -> usize {
+        self.0.most.saturating_sub(self.taken())
     }
 
     /// The amount by which a holder exceeds its share.
@@ -98,14 +114,9 @@ impl Capacity {
         is_recent(&self.0.full_at, now, limits::SHORT_NS)
     }
 
-    /// Returns true if it was full lately for a holder within its share.
-    pub(crate) fn is_crowded(&self, now: Tick) -> bool {
-        is_recent(&self.0.wanted_at, now, limits::SHORT_NS)
-    }
-
-    /// Returns true if the holder gets no more, because it exceeds its share and another one waits.
+    /// Returns true if the holder gets no more connections, because it exceeds its share and another one waits.
     pub(crate) fn binds(&self, holder: Option<&Arc<Holder>>) -> bool {
-        self.excess(holder) > 0 && self.is_wanted()
+        self.excess(holder) > 0 && is_recent(&self.0.wanted_at, clock::now(), limits::SHARES_BIND_NS)
     }
 
     /// Records that the holder found it full.
@@ -116,10 +127,6 @@ impl Capacity {
             self.0.wanted_at.store(now.0, Ordering::Relaxed);
         }
     }
-
-    fn is_wanted(&self) -> bool {
-        is_recent(&self.0.wanted_at, clock::now(), limits::SHARES_BIND_NS)
-    }
 }
 
 fn is_recent(at: &AtomicU64, now: Tick, ns: u64) -> bool {
@@ -128,9 +135,9 @@ fn is_recent(at: &AtomicU64, now: Tick, ns: u64) -> bool {
 }
 
 impl Permit {
-    /// Reserves `bytes` more. Returns false, and reserves nothing, if they are not free.
+    /// Reserves `bytes` more. Returns false, and reserves nothing, if they are not free for its holder.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        if self.is_bound(bytes) {
+        if !self.may_grow(bytes) {
             self.capacity.note_full(self.holder.as_ref());
             return false;
         }
@@ -183,20 +190,42 @@ impl Permit {
         }
     }
 
-    /// As [`grow`](Self::grow), but waits up to [`limits::CAPACITY_WAIT_NS`] for free capacity. A holder above its
-    /// share does not wait.
-    pub(crate) async fn grow_soon(&mut self, bytes: usize) -> bool {
+    /// As [`grow`](Self::grow), but the first part of a holder that is not within a share of its own overtakes no request
+    /// that waits.
+    pub(crate) fn grow_in_turn(&mut self, bytes: usize) -> bool {
+        !self.must_wait() && self.grow(bytes)
+    }
+
+    /// As [`grow_in_turn`](Self::grow_in_turn), but waits up to [`limits::CAPACITY_WAIT_NS`] for free capacity, with
+    /// this pause between two attempts. A part above its holder's share does not wait for more while a holder within its
+    /// own waits for the part.
+    pub(crate) async fn grow_soon(&mut self, bytes: usize, pause: Duration) -> bool {
+        let mut is_turn = !self.must_wait();
+        let _waiting = self.wait_for(bytes);
         let begun = clock::now();
-        loop {
-            if self.grow(bytes) {
-                return true;
-            }
-            let waited = clock::now().since(begun);
-            if waited >= limits::CAPACITY_WAIT_NS || self.capacity.excess(self.holder.as_ref()) > 0 {
+        while !(is_turn && self.grow(bytes)) {
+            let now = clock::now();
+            let is_above = self.capacity.excess(self.holder.as_ref()) > 0;
+            let gives_way = self.bytes > 0 && is_above && self.capacity.is_crowded(now);
+            if gives_way || now.since(begun) >= limits::CAPACITY_WAIT_NS {
                 return false;
             }
-            tokio::time::sleep(limits::CAPACITY_RETRY_PAUSE).await;
+            tokio::time::sleep(pause).await;
+            is_turn = true;
         }
+        true
+    }
+
+    fn must_wait(&self) -> bool {
+        self.bytes == 0
+            && self.capacity.0.waiting.load(Ordering::Relaxed) > 0
+            && (self.holder.is_none() || self.capacity.excess(self.holder.as_ref()) > 0)
+    }
+
+    /// Records that a request waits for `bytes` more.
+    pub(crate) fn wait_for(&self, bytes: usize) -> Waiting {
+        self.capacity.0.waiting.fetch_add(bytes, Ordering::Relaxed);
+        Waiting(self.capacity.clone(), bytes)
     }
 
     /// The holder that is charged for it.
@@ -209,10 +238,15 @@ impl Permit {
         self.bytes
     }
 
-    /// Returns true if `bytes` more exceed the holder's share while another holder waits.
-    fn is_bound(&self, bytes: usize) -> bool {
-        let (Some(holder), Some(resource)) = (&self.holder, self.capacity.0.resource) else { return false };
-        holder.held(resource).saturating_add(bytes) > self.capacity.share_max() && self.capacity.is_wanted()
+    fn may_grow(&self, bytes: usize) -> bool {
+        let (Some(holder), Some(resource)) = (&self.holder, self.capacity.0.resource) else { return true };
+        may_take(holder.held(resource), bytes, self.capacity.free())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.waiting.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
 
@@ -240,22 +274,23 @@ mod tests {
     }
 
     #[test]
-    fn share_binds_only_while_another_waits() {
+    fn holder_leaves_some_for_others() {
         let (room, holders) = (Capacity::held(16, Resource::GatheredBytes), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
         let mut greedy = room.permit(holder(1));
-        assert!(greedy.grow(16) && !greedy.grow(1));
-        drop(greedy);
-        let mut greedy = room.permit(holder(1));
-        assert!(greedy.grow(15), "a single holder may have everything");
+        assert!(greedy.grow(12) && !greedy.grow(1));
+        assert_eq!(room.need(clock::now()), Need::default(), "no other one waits");
         let mut other = room.permit(holder(2));
-        assert!(!other.grow(2));
-        drop(greedy);
-        let mut greedy = room.permit(holder(1));
-        assert!(greedy.grow(4) && !greedy.grow(1), "another one waited");
-        assert!(other.grow(2));
+        assert!(other.grow(3) && !other.grow(1));
+        assert_eq!(room.need(clock::now()), Need { within_shares: 3, in_all: 0 });
+        let waiting = other.wait_for(1);
+        assert_eq!(room.need(clock::now()).in_all, 1);
+        let [more_greedy, more] = [1, 2].map(|n| room.permit(holder(n)));
+        assert!(more_greedy.must_wait() && !more.must_wait(), "the first one exceeds its share");
+        drop(waiting);
+        assert!(!more_greedy.must_wait());
         let mut trusted = room.permit(None);
-        assert!(trusted.grow(8), "no share limits a trusted peer");
+        assert!(trusted.grow(1), "no share limits a trusted peer");
     }
 
     #[test]
@@ -263,14 +298,15 @@ mod tests {
         let (room, holders) = (Capacity::held(60, Resource::GatheredBytes), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
         let mut greedy: Vec<_> = (1..=4).map(|n| room.permit(holder(n))).collect();
-        assert!(greedy.iter_mut().all(|share| share.grow(15)), "a quarter each while no other one waits");
-        assert_eq!((room.share_max(), room.missing()), (12, 12));
-        assert!(!room.is_crowded(clock::now()));
+        assert!(greedy.iter_mut().all(|share| share.grow_unbound(15)));
+        assert_eq!(room.share_max(), 12);
+        assert_eq!(room.need(clock::now()).within_shares, 0);
         assert!(!room.permit(holder(5)).grow(1));
-        assert!(room.is_crowded(clock::now()) && room.binds(holder(1).as_ref()));
-        assert_eq!(room.excess(holder(1).as_ref()), 3);
+        assert!(room.binds(holder(1).as_ref()));
+        assert_eq!((room.need(clock::now()).within_shares, room.excess(holder(1).as_ref())), (12, 3));
         greedy.truncate(2);
-        assert_eq!((room.share_max(), room.missing()), (15, 0), "those that hold nothing have no share");
+        assert_eq!(room.share_max(), 15, "those that hold nothing have no share");
+        assert_eq!(room.need(clock::now()).within_shares, 0);
     }
 
     #[test]

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::capacity::Permit;
+use crate::claims::{Claim, Need, Progress, give_way};
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::pace::Verdict;
 use crate::engine::net::pool::{Pool, PooledConnection};
@@ -108,6 +110,7 @@ impl<E: Engine> Connections<E> {
     /// Reserves another socket for a request; for a limited time, waits for other connections to close.
     pub(crate) async fn socket(&self, for_request: &InFlight) -> Option<Permit> {
         let mut socket = self.worker.capacities.sockets.permit(for_request.holder.clone());
+        let _waiting = socket.wait_for(1);
         let begun = clock::now();
         let mut pause = limits::CAPACITY_RETRY_PAUSE;
         while !socket.grow(1) {
@@ -138,9 +141,8 @@ impl<E: Engine> Connections<E> {
     /// Closes a connection so that the connection of `asking` gets its place; returns false if none may be closed.
     /// Connections of holders above their share come first, and among them the one that has been without a request for
     /// longest. A holder above its share takes no place from one within it. New connections of a holder within its
-    /// share stay open: closing one would reset the request that is on its way. If all have requests, the connection
-    /// with the slowest uploads is closed, unless `asking` exceeds its share itself; without uploads, the tunnel of a
-    /// holder above its share whose client has sent nothing for longest.
+    /// share stay open: closing one would reset the request that is on its way. If all have requests, one of them gives
+    /// way by the rules of [`claims`](crate::claims).
     pub(crate) fn make_place(&self, asking: &Client) -> bool {
         let now = clock::now();
         if self.worker.capacities.sockets.is_short(now) {
@@ -157,8 +159,7 @@ impl<E: Engine> Connections<E> {
         });
         let idle = candidates.min().map(|(_, _, number)| number);
         drop(clients);
-        let gives_way = || self.slowest(asking).or_else(|| self.quietest_tunnel());
-        let Some(number) = idle.or_else(|| gives_way().filter(|_| !is_greedy)) else { return false };
+        let Some(number) = idle.or_else(|| self.busy_for(asking)) else { return false };
         let ended = self.clients.borrow_mut().remove(&number);
         if let Some((_, task)) = &ended {
             self.worker.dropped(Dropped::Connection);
@@ -167,35 +168,44 @@ impl<E: Engine> Connections<E> {
         ended.is_some()
     }
 
-    /// The tunnel of a holder above its share whose client has sent nothing for longest.
-    fn quietest_tunnel(&self) -> Option<u64> {
-        let clients = self.clients.borrow();
-        let above = clients.values().map(|(client, _)| client).filter(|client| self.is_greedy(client));
-        let tunnels = above.filter_map(|client| Some((client.tunnel_read()?.0, client.number)));
-        tunnels.min().map(|(_, number)| number)
+    /// The connection with requests, or the tunnel, that gives way to `asking`. Its uploads are ended.
+    fn busy_for(&self, asking: &Client) -> Option<u64> {
+        let mut requests = BTreeMap::<u64, Vec<Rc<InFlight>>>::new();
+        for in_flight in self.watched.all() {
+            requests.entry(in_flight.client.number).or_default().push(in_flight);
+        }
+        let (clients, none) = (self.clients.borrow(), Vec::new());
+        let others = clients.values().map(|(client, _)| client).filter(|other| other.number != asking.number);
+        let busy = others.map(|client| {
+            let requests = requests.get(&client.number).unwrap_or(&none);
+            let progress = match client.tunnel_read() {
+                Some(read) => Some(Progress::Tunnel(read.0)),
+                None if requests.len() < client.requests() => None,
+                None => requests.iter().map(|in_flight| in_flight.progress()).max(),
+            };
+            let holder = client.holder().map(|holder| Arc::as_ptr(&holder));
+            let excess = usize::from(self.is_greedy(client));
+            let progress = progress.unwrap_or(Progress::Flowing);
+            (client.number, Claim { holder, excess, amount: 1, progress })
+        });
+        let (numbers, claims): (Vec<u64>, Vec<_>) = busy.unzip();
+        let need = Need { within_shares: usize::from(!self.is_greedy(asking)), in_all: 1 };
+        let number = numbers[*give_way(need, &claims).first()?];
+        let uploads = requests.get(&number).unwrap_or(&none).iter().filter(|request| request.is_sending());
+        uploads.for_each(|in_flight| in_flight.uploading.decide(Verdict::OverShare));
+        Some(number)
     }
 
-    /// The connection with the slowest uploads, among those that carry nothing else: of a holder above its share, else
-    /// one with uploads that have been slow for long. Its requests are ended.
-    fn slowest(&self, asking: &Client) -> Option<u64> {
-        let mut uploads = BTreeMap::<u64, Vec<Rc<InFlight>>>::new();
-        for in_flight in self.watched.all() {
-            let is_above = self.is_greedy(&in_flight.client);
-            let gives_way = in_flight.uploading.is_slow() || is_above && in_flight.uploading.is_known();
-            if in_flight.is_sending() && gives_way && in_flight.client.number != asking.number {
-                uploads.entry(in_flight.client.number).or_default().push(in_flight);
-            }
+    /// Ends a response whose client is too slow to take it: its stream, or its connection.
+    pub(crate) fn end_unread(&self, in_flight: &InFlight) {
+        self.worker.dropped(Dropped::SlowClient);
+        in_flight.downloading.decide(Verdict::OverShare);
+        if in_flight.is_http1
+            && let Some((_, task)) = self.clients.borrow().get(&in_flight.client.number)
+        {
+            task.abort();
         }
-        uploads.retain(|_, requests| requests.len() == requests[0].client.requests());
-        let (_, _, number) = uploads
-            .iter()
-            .filter_map(|(number, requests)| {
-                let fastest = requests.iter().map(|in_flight| in_flight.uploading.standing()).max()?;
-                Some((!self.is_greedy(&requests[0].client), fastest, *number))
-            })
-            .min()?;
-        uploads[&number].iter().for_each(|in_flight| in_flight.uploading.decide(Verdict::OverShare));
-        Some(number)
+        in_flight.cut();
     }
 
     /// Signals every connection to end after its current request; idle ones end soon.

@@ -40,8 +40,6 @@ pub(crate) mod net;
 #[cfg(feature = "spike-engine")]
 pub(crate) mod raw;
 
-use std::error::Error;
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
@@ -51,7 +49,7 @@ use std::task::Context;
 use bytes::Bytes;
 use connect::{Stream, TlsFault};
 use http::{HeaderMap, Request, Response, StatusCode};
-use http_body::Body;
+use http_body::{Body, Frame};
 
 use self::net::client::Client;
 use crate::capacity::Permit;
@@ -187,15 +185,19 @@ pub(crate) enum Served {
 }
 
 /// The reason why a request body is incomplete.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
     /// The client left.
+    #[error("the client left while it sent its request")]
     ClientGone,
     /// The client is connected, but the body's framing differs from its head.
+    #[error("the request body is not framed as its head says")]
     Malformed,
     /// The client sends the body too slowly.
+    #[error("the request body arrives too slowly")]
     TooSlow,
     /// The client is slow, and has more than its share of this upstream while another one waits.
+    #[error("the client holds more than its share")]
     OverShare(Arc<str>),
 }
 
@@ -232,26 +234,9 @@ pub(crate) enum SendFailure {
 }
 
 /// The error of a truncated response body: the engine closes the connection without a last chunk, or resets the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the upstream's body is truncated")]
 pub(crate) struct Cut;
 
-impl fmt::Display for BodyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ClientGone => "the client left while it sent its request",
-            Self::Malformed => "the request body is not framed as its head says",
-            Self::TooSlow => "the request body arrives too slowly",
-            Self::OverShare(_) => "the client holds more than its share",
-        })
-    }
-}
-
-impl Error for BodyError {}
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the upstream's body is truncated")
-    }
-}
-
-impl Error for Cut {}
+/// A frame of a response body, or its end.
+pub(crate) type Part = Option<Result<Frame<Bytes>, Cut>>;

@@ -39,6 +39,8 @@ pub trait Models: Send + Sync + fmt::Debug {
 pub struct Terms {
     /// The treatment of requests to unknown paths.
     pub unknown_paths: UnknownPaths,
+    /// True if requests by a method that no known endpoint takes are rejected.
+    pub refuse_unknown_methods: bool,
     /// True if requests whose model cannot be read are rejected.
     pub refuse_unreadable: bool,
     /// True if requests for a stream in which usage cannot be requested are rejected.
@@ -74,6 +76,8 @@ scan::listed_enum! {
     pub enum Gap {
         /// Its path is unknown.
         UnknownPath = "unknown_path",
+        /// No known endpoint takes its method.
+        UnknownMethod = "unknown_method",
         /// Its model cannot be read.
         Unreadable = "model_unreadable",
         /// Usage cannot be requested in its stream.

@@ -22,6 +22,7 @@ mod sweep;
 mod watched;
 
 mod capacity;
+mod claims;
 mod client_certificate;
 pub mod clock;
 mod control;
@@ -45,7 +46,7 @@ pub use gate::{Gap, Gate, Models, Refused, RequestedModel, Terms, UnknownPaths};
 pub use meter::observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use meter::{RuleKind, ServerKind, TokenRejection};
 pub use metering::trace::{Draw, Sampler, Tracing};
-pub use outbox::{Finished, Inbox, Missed, Notice, Outbox, ReportedRejection, Text, outbox};
+pub use outbox::{Finished, Inbox, Notice, OnFull, Outbox, ReportedRejection, Text, outbox};
 pub use plan::{Listen, ListenAddress, Plan, Upstream};
 pub use rejection::{Known, Rejection};
 pub use shares::Shares;

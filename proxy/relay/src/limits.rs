@@ -137,28 +137,30 @@ pub const GATHERED_BYTES: usize = 8 * 1024 * 1024;
 pub const HEAP_BODY_BYTES: usize = 128 * 1024;
 
 /// Divides a shared capacity: one holder's share is `1 / SHARES` of it, or `1 / (n + 1)` among n holders if that is
-/// less, so one share always remains for a further holder.
+/// less, so one share always remains for a further holder. A holder may exceed it while that leaves `1 / (SHARES - 1)`
+/// of its amount free.
 pub const SHARES: usize = 4;
 
-/// Time for which shares limit holders after one within its share found the capacity full: an attack that is repelled
-/// by shares returns at once.
+/// Time for which shares limit the connections of holders after one within its share found no place: an attack that is
+/// repelled by shares returns at once.
 pub const SHARES_BIND_NS: u64 = 60_000_000_000;
 
-/// Time after a capacity was full in which slow uploads are ended: two sweeps.
+/// Time after a capacity was full in which it is freed for holders within their shares: two sweeps.
 pub const SHORT_NS: u64 = 2 * 1_000_000_000;
 
-/// Time for which a request waits for capacity to be released: two sweeps and their work.
-pub const CAPACITY_WAIT_NS: u64 = 3_000_000_000;
+/// Time for which a request waits for capacity to be released: a sweep in which a client begins to be slow,
+/// [`SLOW_SWEEPS`] until it is known for that, and their work.
+pub const CAPACITY_WAIT_NS: u64 = 5_000_000_000;
 
-/// Pause between two attempts to reserve.
+/// Pause between two attempts to reserve, for each request of a connection.
 pub const CAPACITY_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
-/// Sweeps for which an upload must be silent or slow before it is ended for another holder's request while its own
-/// holder is within its share.
-pub const SILENT_SWEEPS: u64 = 5;
+/// Sweeps for which a client must be slow before its exchange is ended for another request although its holder is within
+/// its share, or is the holder of both.
+pub const SLOW_SWEEPS: u64 = 3;
 
-/// Bytes per second below which an upload is slow: a prompt of 1,000 tokens takes a second at this rate, and the
-/// slowest mobile links are faster. An upload at this rate has no time limit.
+/// Bytes per second below which a client is slow: a prompt of 1,000 tokens takes a second at this rate, and the slowest
+/// mobile links are faster. An upload at this rate has no time limit.
 pub const SLOW_BYTES_PER_S: u64 = 4096;
 
 /// Connections of one worker's listener that may wait for a place.
@@ -268,3 +270,9 @@ pub const H2_CLOSE: Duration = Duration::from_secs(1);
 /// short for servers that close without notice; here the close is announced, requests that meet it are sent again, and
 /// load balancers keep connections for 60 s and more.
 pub const H2_IDLE_FACTOR: u64 = 12;
+
+/// Bytes of a rejection in which the name of an added option is sought; validation errors have some hundred.
+pub const REJECTION_BYTES: usize = 16 * 1024;
+
+/// The time to wait for the beginning of a rejection's body, which most servers send with its head.
+pub const REJECTION_TIME: Duration = Duration::from_secs(1);

@@ -3,11 +3,13 @@
 //! slices in the order in which it forwards them, and then an end. A drop without an end is a client that left.
 
 mod admission;
+mod detached;
 mod end;
 mod in_flight_guard;
 pub(crate) mod metered;
 mod session;
 pub(crate) mod trace;
+pub(crate) mod work;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +20,8 @@ use meter::{Close, ExchangeId, Tick};
 use scan::Dialect;
 use usage::Cuts;
 
-use self::trace::TracePosition;
+use self::trace::{Received, TracePosition};
+use self::work::Work;
 use crate::capacity::Permit;
 use crate::request::tenant::resolve_by_body;
 use crate::state::WorkerState;
@@ -36,6 +39,7 @@ pub(crate) struct Metering {
     text: Option<Permit>,
     /// Nanoseconds that the proxy spent on it.
     overhead_ns: u64,
+    work: Work,
 }
 
 /// The facts of an exchange that are known when it begins.
@@ -54,6 +58,7 @@ impl Metering {
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
+        received: Received,
         (tenant, role): (TenantResolution, RoleSource),
         (at, started_unix_ns): (Tick, u64),
     ) -> Self {
@@ -61,7 +66,7 @@ impl Metering {
         let stall_ns = u64::try_from(plan.stall.as_nanos()).unwrap_or(u64::MAX);
         let setup = Setup { kind: worker.kind(upstream), role, stall_ns, tokens_max: plan.tokens_max };
         let exchange = exchange::Exchange::begin(route, headers, tenant, setup, at);
-        let mut position = TracePosition::of(headers, plan.trace.as_ref(), &worker.ids);
+        let mut position = TracePosition::of(headers, received, plan.trace.as_ref(), &worker.ids);
         if matches!(route.speaks, Speaks::Anything | Speaks::Root) {
             position.leave_untouched();
         }
@@ -78,6 +83,7 @@ impl Metering {
             gauges: Gauges::enter(&mut **worker.observer.borrow_mut(), &mut worker.load(upstream), at),
             text: None,
             overhead_ns: 0,
+            work: Work::MayStart(0),
         }
     }
 
@@ -213,6 +219,6 @@ mod tests {
     #[test]
     fn exchange_meter_and_scanner_are_small() {
         let (metering, scanner) = (size_of::<super::Metering>(), size_of::<scan::Scanner>());
-        assert!(metering + scanner <= 2252, "{metering} and {scanner} bytes");
+        assert!(metering + scanner <= 1632, "{metering} and {scanner} bytes");
     }
 }

@@ -1,11 +1,10 @@
-//! The only queue between data plane and control plane. It is bounded; if it is full, a record is dropped and counted,
-//! and no stream waits. Items are boxed, so the empty queue uses little memory. Reports of rejections use the same
-//! queue, if the access log wants them, and at most a part of it: a client that is rejected a thousand times a second
-//! costs no other client a record.
+//! The only queue between data plane and control plane. It is bounded; if it is full, the worker hands the record to the
+//! function for that, and no stream waits. An item is two pointers, so the empty queue uses little memory. Reports of
+//! rejections use the same queue, if the access log wants them, and at most a part of it: a client that is rejected a
+//! thousand times a second costs no other client a record.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
 
 use meter::Record;
 
@@ -15,14 +14,14 @@ use crate::rejection::Rejection;
 /// A message from the data plane.
 pub enum Notice {
     /// An exchange has finished.
-    Finished(Box<Finished>),
+    Finished(Finished),
     /// The proxy answered a request that makes no record; only if [`Plan::report_rejections`](crate::Plan) is set.
     Rejection(Box<ReportedRejection>),
 }
 
 impl Notice {
     /// The finished exchange, if it is one.
-    pub fn finished(self) -> Option<Box<Finished>> {
+    pub fn finished(self) -> Option<Finished> {
         match self {
             Self::Finished(finished) => Some(finished),
             Self::Rejection(_) => None,
@@ -42,7 +41,7 @@ pub struct Finished {
     /// Its record.
     pub record: Arc<Record>,
     /// The answer's text, if its server reports no count and a tokenizer can count it.
-    pub text: Option<Text>,
+    pub text: Option<Box<Text>>,
 }
 
 /// A text to count: the contents of JSON strings, joined, with their escapes. It is counted and dropped; it must not be
@@ -70,20 +69,11 @@ pub struct Outbox {
     sender: SyncSender<Notice>,
     /// The part of the queue that reports of rejections may use.
     rejections: Capacity,
-    missed: Missed,
+    on_full: Arc<OnceLock<OnFull>>,
 }
 
-/// The number of finished exchanges that did not fit.
-#[derive(Clone, Debug, Default)]
-pub struct Missed(Arc<AtomicU64>);
-
-impl Missed {
-    /// Records dropped since the last call. The ledger writes them down as a gap.
-    pub fn take(&self) -> u64 {
-        // Read only after a record was dropped, so that the check costs the workers nothing.
-        if self.0.load(Ordering::Relaxed) == 0 { 0 } else { self.0.swap(0, Ordering::Relaxed) }
-    }
-}
+/// A function that accounts for a record for which the queue has no room, in the thread of its worker. It must not wait.
+pub type OnFull = Box<dyn Fn(Arc<Record>) + Send + Sync>;
 
 /// The control plane's end.
 pub type Inbox = Receiver<Notice>;
@@ -98,7 +88,7 @@ pub fn outbox(exchanges: usize) -> (Outbox, Inbox) {
         Outbox {
             sender,
             rejections: Capacity::new(exchanges.div_ceil(REJECTIONS_DIVISOR)),
-            missed: Missed::default(),
+            on_full: Arc::default(),
         },
         inbox,
     )
@@ -109,22 +99,25 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// Returns the exchange if the queue is full or has no receiver.
-    pub fn put(&self, record: Arc<Record>, text: Option<Text>) -> Result<(), Box<Finished>> {
-        let finished = Notice::Finished(Box::new(Finished { record, text }));
+    /// Returns the exchange if the queue is full or has no receiver, after the function for that.
+    pub fn put(&self, record: Arc<Record>, text: Option<Box<Text>>) -> Result<(), Finished> {
+        let finished = Notice::Finished(Finished { record, text });
         self.sender.try_send(finished).map_err(|refused| {
-            self.missed.0.fetch_add(1, Ordering::Relaxed);
-            match refused {
+            let back = match refused {
                 TrySendError::Full(Notice::Finished(back))
                 | TrySendError::Disconnected(Notice::Finished(back)) => back,
                 _ => unreachable!("the returned item is the queued one"),
+            };
+            if let Some(on_full) = self.on_full.get() {
+                on_full(Arc::clone(&back.record));
             }
+            back
         })
     }
 
-    /// The number of exchanges that did not fit.
-    pub fn missed(&self) -> Missed {
-        self.missed.clone()
+    /// Sets the function for records for which the queue has no room. The first one stays.
+    pub fn on_full(&self, on_full: OnFull) {
+        self.on_full.get_or_init(|| on_full);
     }
 
     /// Queues the report of a rejection. Returns true if it fit and there is a receiver.

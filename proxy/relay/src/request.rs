@@ -9,6 +9,7 @@ mod forwarded;
 pub(crate) mod headers;
 pub(crate) mod in_flight;
 mod inject_usage;
+pub(crate) mod kind;
 pub(crate) mod policy;
 pub(crate) mod reject;
 pub(crate) mod send;
@@ -22,12 +23,15 @@ use std::cell::LazyCell;
 use std::future::Future;
 use std::rc::Rc;
 
-use exchange::{CONVERSATION_ID, Question, Speaks, begins_batch, keeps_conversations, route};
+use exchange::{
+    CONVERSATION_ID, Question, Route, Speaks, begins_detached, is_unusual, keeps_conversations, route_below,
+};
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use meter::Tick;
+use tokio::time::timeout;
 
 use self::admission::{admit, admit_uncounted};
 use self::answer::Answer;
@@ -35,6 +39,7 @@ use self::body::Upload;
 use self::forwarded::Sender;
 use self::in_flight::InFlight;
 use self::inject_usage::{inject, is_refusal, settle};
+use self::kind::RequestKind;
 use self::reject::{Stop, reject, reject_unopened};
 use self::send::send;
 use self::tenant::TenantResolver;
@@ -44,11 +49,13 @@ use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::engine::net::client::Client;
 use crate::metering::metered::Metered;
+use crate::metering::trace::Received;
+use crate::metering::work::Work;
 use crate::response::interim::Interim;
-use crate::response::{ResponseBody, own, respond};
+use crate::response::{ResponseBody, own, respond, tee};
 use crate::session::{self, Handshake};
 use crate::upstream_profile::ClientKey;
-use crate::{Metering, Passthrough, clock};
+use crate::{Metering, Passthrough, clock, limits};
 
 /// Forwards one request and returns its response, whose body continues to read the upstream; `None` if the client left.
 pub(crate) async fn forward<E: Engine>(
@@ -59,10 +66,11 @@ pub(crate) async fn forward<E: Engine>(
 ) -> Option<Response<ResponseBody<E>>> {
     let begun = clock::now();
     let (mut parts, body) = request.into_parts();
-    let opened = match open(&connections, &client, upstream, &mut parts, begun) {
+    let has_body = !body.is_end_stream();
+    let opened = match open(&connections, &client, upstream, (&mut parts, has_body), begun) {
         Ok(opened) => opened,
         Err(answer) => {
-            if !body.is_end_stream() {
+            if has_body {
                 client.leave_unread();
             }
             return Some(own(answer, parts.version != Version::HTTP_2));
@@ -95,8 +103,7 @@ struct Opened {
     /// The session that begins if the protocol is switched, where the request asks for that; or the reason why it is not
     /// metered.
     upgrade: Option<session::Opened>,
-    /// The request starts a batch.
-    is_batch: bool,
+    kind: RequestKind,
     /// The dialect of its path, or the reason why it is not metered.
     route: Result<Speaks, Passthrough>,
     client: ClientKey,
@@ -110,7 +117,7 @@ fn open<E: Engine>(
     connections: &Connections<E>,
     client: &Rc<Client>,
     index: usize,
-    parts: &mut Parts,
+    (parts, has_body): (&mut Parts, bool),
     begun: Tick,
 ) -> Result<Opened, Answer> {
     let worker = &connections.worker;
@@ -134,8 +141,24 @@ fn open<E: Engine>(
     if refuse_detached && keeps_conversations(kind) {
         parts.headers.remove(CONVERSATION_ID);
     }
-    let route = route(kind, &parts.method, target.path());
-    let is_batch = refuse_detached && parts.method == Method::POST && begins_batch(target.path());
+    let head = (target.query(), &parts.headers);
+    let route_of = |method| route_below(&upstream.prefix, kind, method, target.path());
+    let mut route = route_of(&parts.method);
+    let is_unusual = route.is_err() && !upgrade && is_unusual(&parts.method, target.path(), head, has_body);
+    if is_unusual {
+        // It may run a model as a POST does.
+        route = Ok(route_of(&Method::POST).unwrap_or(Route::new(Speaks::Anything)));
+    }
+    let may_run = is_unusual || parts.method == Method::POST;
+    let is_batch =
+        refuse_detached && may_run && begins_detached(target.path(), target.query(), &parts.headers);
+    let work = match worker.detached.job(target.path(), target.query()) {
+        Some(job) if parts.method == Method::GET && route.is_err() && !upgrade => {
+            route = Ok(Route::new(Speaks::Anything));
+            Work::Fetched(job)
+        }
+        _ => Work::at(target.path(), worker.control.gate.is_some()),
+    };
 
     let mut opened = None;
     let mut metered = match &route {
@@ -144,14 +167,20 @@ fn open<E: Engine>(
             let tenancy = (resolve(&parts.headers), role);
             let started = (begun, *started_unix_ns);
             Metered::begin(worker, || {
-                Metering::begin(worker, index, *route, &parts.headers, tenancy, started)
+                let received = Received::new(&parts.method, client.is_tls());
+                let mut metering =
+                    Metering::begin(worker, index, *route, &parts.headers, received, tenancy, started);
+                metering.exchange.asked_at(target.path(), target.query(), &parts.headers);
+                metering.works(work);
+                metering
             })
         }
         Err(_) if upgrade => {
             let role = upstream.role.of_peer(resolver.trusts_peer(worker));
             let holder = client.holder();
             let headers = &mut parts.headers;
-            let handshake = Handshake { upstream: index, target: &target, headers, holder, role };
+            let is_tls = client.is_tls();
+            let handshake = Handshake { upstream: index, target: &target, headers, is_tls, holder, role };
             opened = Some(session::open(worker, handshake, resolve)?);
             Metered::not(worker)
         }
@@ -172,7 +201,8 @@ fn open<E: Engine>(
         worker.passthrough(reason);
     }
     let upgrade = upgrade.then(|| opened.unwrap_or(Err(Passthrough::Upgrade)));
-    Ok(Opened { in_flight, resolver, target, upgrade, is_batch, route, client: client_key, question, begun })
+    let kind = RequestKind { is_batch, is_unusual };
+    Ok(Opened { in_flight, resolver, target, upgrade, kind, route, client: client_key, question, begun })
 }
 
 impl Opened {
@@ -184,7 +214,7 @@ impl Opened {
         mut parts: Parts,
         body: E::RequestBody,
     ) -> impl Future<Output = Result<Response<ResponseBody<E>>, Stop>> {
-        let Self { in_flight, resolver, target, upgrade, is_batch, route, client, question, begun } = self;
+        let Self { in_flight, resolver, target, upgrade, kind, route, client, question, begun } = self;
         let interim = Interim::new(parts.version);
         let upstream = &in_flight.worker.plan.upstreams[in_flight.upstream];
         rewrite(&mut parts, target, upstream, upgrade.is_some(), !body.is_end_stream());
@@ -197,7 +227,7 @@ impl Opened {
         let mut upload = Upload::new(body, resolver, &in_flight, begun);
 
         async move {
-            let (gathered, terms) = admit(&in_flight, &mut upload, is_batch).await?;
+            let (gathered, terms) = admit(&in_flight, &mut upload, kind).await?;
             let policy = UsagePolicy {
                 upstream: &in_flight.worker.plan.upstreams[in_flight.upstream],
                 profile: &in_flight.worker.profiles[in_flight.upstream],
@@ -215,11 +245,15 @@ impl Opened {
             if let Some(original) = original
                 && is_refusal(sent.response.status())
             {
+                // Most rejections are whole in their first part.
+                let first = tee::first::<E>(&mut sent.connection, sent.response.body_mut());
+                sent.first = timeout(limits::REJECTION_TIME, first).await.ok();
+                let is_named = tee::data(sent.first.as_ref()).is_some_and(|bytes| original.is_named(bytes));
                 let again = original.request(&in_flight);
                 match send(connections, &in_flight, again, (&interim, clock::now())).await {
                     // The rejection is dropped, and its connection with it, unless there is no other answer.
                     Ok(again) => {
-                        original.answered(&in_flight, again.response.status());
+                        original.answered(&in_flight, is_named, again.response.status());
                         sent = again;
                     }
                     Err(Stop::ClientGone) => return Err(Stop::ClientGone),

@@ -3,16 +3,19 @@
 pub(crate) mod edit;
 pub(crate) mod interim;
 mod rest;
-mod tee;
+pub(crate) mod tee;
 
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use exchange::Edits;
 use http::header::{CONTENT_LENGTH, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING};
 use http::{Response, StatusCode, Version, response};
 use http_body::{Body, Frame, SizeHint};
+use tokio::time::timeout;
+use usage::HOLD_TIME;
 
 use self::tee::Tee;
 use crate::connections::Connections;
@@ -37,8 +40,8 @@ pub(crate) async fn respond<E: Engine>(
 ) -> Result<Response<ResponseBody<E>>, Stop> {
     let at = clock::now();
     let worker = &in_flight.worker;
-    let Sent { connection, response } = sent;
-    let (mut head, body) = response.into_parts();
+    let Sent { mut connection, response, mut first } = sent;
+    let (mut head, mut body) = response.into_parts();
     let invalid = |fault| Answer::invalid(in_flight.upstream_name(), fault);
     policy::check_response(head.status, &head.headers, upgrade.is_some()).map_err(invalid)?;
     let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
@@ -69,7 +72,22 @@ pub(crate) async fn respond<E: Engine>(
             head.headers.remove(TRANSFER_ENCODING);
         }
     }
-    if shown.edited {
+    let edited = match shown.edits {
+        Edits::None => false,
+        Edits::Stream => true,
+        Edits::IfStream => {
+            // The head does not say whether the body is a stream: its first bytes do, if they come in time.
+            // Of a rejection it was read before.
+            if first.is_none() {
+                first = timeout(HOLD_TIME, tee::first::<E>(&mut connection, &mut body)).await.ok();
+            }
+            let may_be = !head.headers.contains_key(CONTENT_LENGTH);
+            let beginning = tee::data(first.as_ref()).map_or(&b""[..], |bytes| bytes);
+            let mut metered = in_flight.metered.borrow_mut();
+            metered.with(|metering| metering.exchange.is_edited(beginning, may_be)).unwrap_or_default()
+        }
+    };
+    if edited {
         head.headers.remove(CONTENT_LENGTH);
     }
 
@@ -80,16 +98,14 @@ pub(crate) async fn respond<E: Engine>(
         let upstream_io = upstream_io.ok_or_else(|| invalid("broke off while switching protocols"))?;
         in_flight.client.switch(upstream_io, session);
         ResponseBody::Empty
-    } else if body.is_end_stream() {
+    } else if first.is_none() && body.is_end_stream() {
         let mut driven = Context::from_waker(Waker::noop());
         tee::end(connections, in_flight, Some(connection), false, at, &mut driven);
         declared(&head, in_flight.is_http1)
     } else {
-        if in_flight.stream.is_some() {
-            in_flight.watch();
-        }
+        in_flight.watch();
         let (connections, in_flight) = (Rc::clone(connections), Rc::clone(in_flight));
-        ResponseBody::Tee(Tee::new(body, connection, connections, in_flight, shown.edited))
+        ResponseBody::Tee(Tee::new(body, connection, connections, in_flight, edited, first.map(Box::new)))
     };
     in_flight.spent(at);
     Ok(Response::from_parts(head, body))

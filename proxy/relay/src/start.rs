@@ -1,12 +1,11 @@
 //! The start of the data plane, and the handle that observes and stops it.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use exchange::{AnsweredIds, DetachedWork};
 use tokio::sync::watch;
 
 use crate::capacity::Capacity;
@@ -74,6 +73,8 @@ pub fn start(
         sockets: Capacity::held(shares.sockets, Resource::Sockets),
     };
     let texts = Capacity::new(limits::KEPT_TEXTS_BYTES);
+    let answered = Arc::new(AnsweredIds::new());
+    let detached = Arc::new(DetachedWork::new());
     let (phase, phases) = watch::channel(Phase::Serving);
     let mut running = Running {
         listeners: bound,
@@ -96,6 +97,8 @@ pub fn start(
             profiles: running.profiles.clone(),
             capacities: running.capacities.clone(),
             texts: texts.clone(),
+            answered: Arc::clone(&answered),
+            detached: Arc::clone(&detached),
             listeners,
             in_flight,
             phase: phases.clone(),
@@ -221,9 +224,10 @@ pub struct CapacityUse {
 }
 
 /// The reason why the data plane did not start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An address could not be bound.
+    #[error("cannot listen on {address} for upstream '{upstream}': {source}{}", remedy(source))]
     Listen {
         /// The name of its upstream.
         upstream: Arc<str>,
@@ -233,30 +237,15 @@ pub enum StartError {
         source: io::Error,
     },
     /// A thread could not be started.
-    Thread(io::Error),
+    #[error("cannot start a worker thread: {0}")]
+    Thread(#[source] io::Error),
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Listen { upstream, address, source } => {
-                write!(f, "cannot listen on {address} for upstream '{upstream}': {source}")?;
-                if source.kind() == io::ErrorKind::AddrInUse {
-                    f.write_str(
-                        "; another process or upstream listens there: stop it, or choose another port",
-                    )?;
-                }
-                Ok(())
-            }
-            Self::Thread(source) => write!(f, "cannot start a worker thread: {source}"),
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another process or upstream listens there: stop it, or choose another port"
         }
-    }
-}
-
-impl Error for StartError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Listen { source, .. } | Self::Thread(source) => Some(source),
-        }
+        _ => "",
     }
 }

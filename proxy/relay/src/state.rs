@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use exchange::{IdSource, RuleMembers};
+use exchange::{AnsweredIds, DetachedWork, IdSource, RuleMembers};
 use meter::Load;
 
 use crate::capacity::Capacity;
@@ -46,6 +46,10 @@ pub(crate) struct WorkerState {
     pub(crate) capacities: Capacities,
     /// The memory for texts that are kept to be counted; shared by all workers.
     pub(crate) texts: Capacity,
+    /// The ids of the last answers; shared by all workers.
+    pub(crate) answered: Arc<AnsweredIds>,
+    /// The detached work that was started and is not counted; shared by all workers.
+    pub(crate) detached: Arc<DetachedWork>,
     /// True while the worker is being stopped: the proxy, not the client, then ends an exchange.
     pub(crate) cutting: Cell<bool>,
     /// True from the start of the drain: each HTTP/1 response then ends its connection.

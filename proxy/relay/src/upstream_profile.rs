@@ -2,10 +2,10 @@
 //! every worker reads it at an exchange's start, and none waits for another (law 7). Facts about behaviour expire after
 //! [`limits::REMEMBERED_NS`], because servers are restarted with other options.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use exchange::fingerprint;
 use meter::{DEFAULT_TENANT, Tick};
 use usage::AddedOptions;
 
@@ -58,13 +58,12 @@ pub struct ClientKey(u64);
 impl ClientKey {
     /// The client with this tenant, if known, at this address.
     pub fn of(tenant: Option<&str>, peer: IpAddr) -> Self {
-        let mut hasher = DefaultHasher::new();
-        match tenant.filter(|tenant| *tenant != DEFAULT_TENANT) {
-            Some(tenant) => tenant.hash(&mut hasher),
-            None => peer.hash(&mut hasher),
-        }
+        let client = match tenant.filter(|tenant| *tenant != DEFAULT_TENANT) {
+            Some(tenant) => fingerprint(tenant),
+            None => fingerprint(&peer),
+        };
         // Zero means no client.
-        Self(hasher.finish() | 1)
+        Self(client | 1)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use arc_swap::ArcSwap;
-use exchange::IdSource;
+use exchange::{AnsweredIds, DetachedWork, IdSource};
 use rustls::ServerConfig;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -46,6 +46,8 @@ pub(crate) struct Start {
     pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
     pub(crate) capacities: Capacities,
     pub(crate) texts: Capacity,
+    pub(crate) answered: Arc<AnsweredIds>,
+    pub(crate) detached: Arc<DetachedWork>,
     pub(crate) listeners: Vec<WorkerListener>,
     pub(crate) in_flight: Arc<AtomicUsize>,
     pub(crate) phase: watch::Receiver<Phase>,
@@ -87,6 +89,8 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
         profiles,
         capacities,
         texts,
+        answered,
+        detached,
         listeners,
         in_flight,
         mut phase,
@@ -103,6 +107,8 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
         rule_members: RefCell::default(),
         capacities,
         texts,
+        answered,
+        detached,
         cutting: Cell::new(false),
         draining: Cell::new(false),
         turn: Turn::default(),

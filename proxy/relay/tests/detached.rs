@@ -1,10 +1,15 @@
 //! Work that continues after its client left: rejected where it could not be counted.
 
-use relay::{Refusal, ServerKind};
+use std::sync::Arc;
+
+use meter::Ending;
+use relay::{Gate, Refusal, ServerKind, Terms};
 use usage::Policy;
 
-use crate::support::Proxy;
-use crate::usage::{PLAIN, Server, ask, request};
+use crate::support::{CANCEL, Proxy, Upstream, upstream_body};
+use crate::tenants::{answer, exchange, in_force, keys, post};
+use crate::terms::Under;
+use crate::usage::{PLAIN, Server, ask, record, request};
 
 fn refusing_detached(server: &Server, kind: Option<ServerKind>) -> Proxy {
     Proxy::with(server.upstream.address, |plan| {
@@ -44,6 +49,13 @@ fn batch_is_rejected() {
         "/batches",
         "/v1/threads/t1/runs",
         "/v1beta/models/m:asyncBatchEmbedContent",
+        "/async-invoke",
+        "/model-invocation-job",
+        "/v1/batch/jobs",
+        "/v1/embed-jobs",
+        "/async/chat/completions",
+        "/v1/projects/p/locations/l/batchPredictionJobs",
+        "/v1/threads/t1/runs/r1/submit_tool_outputs",
         "/openai//V1/Batches/",
         "/v1/batche%73",
         "/openai%2Fv1%2Fbatches",
@@ -78,7 +90,12 @@ fn background_response_is_rejected() {
         let (head, body) = ask(proxy.address(), &request(body).replace("/chat/completions", "/responses"));
         (head.lines().next().unwrap().to_owned(), body)
     };
-    for body in [r#"{"model":"m","background":true}"#, r#"{"stream":true,"background":"yes"}"#] {
+    let bodies = [
+        r#"{"model":"m","background":true}"#,
+        r#"{"stream":true,"background":"yes"}"#,
+        r#"{"model":"m","deferred":true,"background":false}"#,
+    ];
+    for body in bodies {
         let (status, answer) = of(body);
         assert_eq!(status, "HTTP/1.1 403 Forbidden", "{body}");
         assert!(answer.contains(r#""code":"background_refused""#), "{answer}");
@@ -86,5 +103,90 @@ fn background_response_is_rejected() {
     assert_eq!(server.bodies().len(), 0, "nothing was sent");
     assert_eq!(of(r#"{"model":"m","background":false}"#).0, "HTTP/1.1 200 OK");
     assert_eq!(server.bodies().len(), 1);
-    assert_eq!(proxy.seen().refused, [Refusal::Detached; 2]);
+    assert_eq!(proxy.seen().refused, [Refusal::Detached; 3]);
+}
+
+/// xAI takes the member at its chat.
+#[test]
+fn deferred_chat_is_rejected_unless_the_server_is_known_not_to_defer() {
+    let server = Server::streaming();
+    for (kind, status) in [(None, "403"), (Some(ServerKind::Openai), "403"), (Some(ServerKind::Vllm), "200")]
+    {
+        let proxy = refusing_detached(&server, kind);
+        let deferred = request(r#"{"model":"m","messages":[],"deferred":true}"#);
+        assert_eq!(&ask(proxy.address(), &deferred).0[9..12], status, "{kind:?}");
+    }
+}
+
+/// A provider that accepts work in a form that is not known, and gives the result to a GET.
+fn accepting() -> Upstream {
+    const RESULT: &str = r#"{"id":"chatcmpl-9","model":"m","choices":[{"index":0,"message":{"content":"hi"}}],
+        "usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
+    Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            upstream_body(peer, &head);
+            match head {
+                _ if head.starts_with("GET /v1/late/pending") => answer(peer, r#"{"status":"running"}"#),
+                _ if head.starts_with("GET ") => answer(peer, RESULT),
+                _ => answer(peer, r#"{"request_id":"job-1"}"#),
+            }
+        }
+    })
+}
+
+/// The answer alone shows it: a success with an id, without output and without usage.
+#[test]
+fn accepted_work_has_a_row_and_its_result_is_metered_once() {
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
+    for path in ["/v1/chat/completions", "/v9/late/answers"] {
+        let upstream = accepting();
+        let proxy = Proxy::with(upstream.address, in_force(keys()));
+        let mut client = proxy.connect();
+        let own = get("/v1/late/job-1");
+        exchange(&mut client, &own);
+        assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "{path}: it is not known yet");
+        exchange(&mut client, post(path, "", r#"{"model":"m","messages":[]}"#));
+        let started = record(&proxy);
+        assert_eq!((started.ending, started.tokens.is_counted()), (Ending::Detached, false), "{path}");
+        exchange(&mut client, get("/v1/late/pending?id=job-1"));
+        exchange(&mut client, &own);
+        let fetched = record(&proxy);
+        assert_eq!((fetched.tokens.input(), fetched.tokens.output()), (7, 2), "{path}");
+        assert_eq!(&*fetched.identity.model, "m");
+        exchange(&mut client, &own);
+        assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "{path}: it counts once");
+    }
+    // An empty answer is not work.
+    let empty = Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            upstream_body(peer, &head);
+            answer(peer, r#"{"id":"c","choices":[{"index":0,"message":{}}]}"#);
+        }
+    });
+    let proxy = Proxy::new(empty.address);
+    exchange(&mut proxy.connect(), post("/v1/chat/completions", "", r#"{"model":"m","messages":[]}"#));
+    assert_eq!(record(&proxy).ending, Ending::NoOutput);
+}
+
+#[test]
+fn more_work_is_rejected_where_some_was_accepted() {
+    let upstream = accepting();
+    let terms = Terms { refuse_uncountable: true, ..Terms::default() };
+    let proxy = Proxy::with(upstream.address, |plan| {
+        in_force(keys())(plan);
+        plan.upstreams[0].usage = Policy::Inject;
+        plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
+    });
+    let of = |path: &str, key: &str| {
+        let fields = format!("x-api-key: {key}\r\n");
+        let (head, _) = exchange(&mut proxy.connect(), post(path, &fields, r#"{"model":"m","messages":[]}"#));
+        head[9..12].to_owned()
+    };
+    let chat = "/v1/chat/completions";
+    assert_eq!(of(chat, "key-a"), "200");
+    record(&proxy);
+    assert_eq!(of(chat, "key-a"), "403");
+    assert_eq!(proxy.seen().refused, [Refusal::Uncountable]);
+    // Neither another path nor another tenant is concerned.
+    assert_eq!([of("/v1/responses", "key-a"), of(chat, "key-b")], ["200", "200"]);
 }

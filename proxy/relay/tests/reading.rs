@@ -158,7 +158,7 @@ fn counts_in_the_head_are_read() {
     assert_eq!(tgi.identity.dialect, Dialect::Tgi);
     assert_eq!(&*tgi.identity.provider, "tgi");
     assert_eq!((tgi.tokens.input(), tgi.tokens.output()), (5, 3));
-    assert_eq!(tgi.timing.server.queue_ns, Some(12_000_000));
+    assert_eq!(tgi.timing.server().queue_ns, Some(12_000_000));
 }
 
 #[test]
@@ -175,4 +175,43 @@ fn path_may_name_the_model() {
         triton.ending,
         if triton.tokens.of(TokenType::Output) > 0 { Ending::Complete } else { Ending::NoOutput }
     );
+}
+
+/// A poll for an answer is no run: the answer counts once, whoever counted it first.
+#[test]
+fn polled_answer_counts_once() {
+    const ANSWER: &str = r#"{"id":"r-1","model":"m","usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
+    let run = |path: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 28\r\n\r\n{{\"model\":\"m\",\"messages\":[]}} "
+        )
+    };
+    for first in [None, Some("/v1/chat/completions"), Some("/v1/own")] {
+        let proxy = serving("Content-Type: application/json\r\n", ANSWER);
+        if let Some(path) = first {
+            let mut client = Peer::connect(proxy.address());
+            client.send(run(path));
+            let head = client.head().unwrap();
+            upstream_body(&mut client, &head);
+        }
+        for _ in 0..3 {
+            post(&proxy, "/v1/jobs/fetch");
+        }
+        assert_eq!(record(&proxy).tokens.output(), 2, "{first:?}");
+        let replays = if first.is_none() { 2 } else { 3 };
+        eventually("the others are replays", || proxy.seen().passed == vec![Passthrough::Replay; replays]);
+        assert!(proxy.inbox.try_recv().is_err() && proxy.seen().seated == 0, "{first:?}");
+    }
+    // A run counts each time, even if the client chooses its id.
+    let proxy = serving("Content-Type: application/json\r\n", ANSWER);
+    for path in ["/v1/chat/completions", "/v1\\chat/completions", "/v1/own"] {
+        for _ in 0..2 {
+            let mut client = Peer::connect(proxy.address());
+            client.send(run(path));
+            let head = client.head().unwrap();
+            upstream_body(&mut client, &head);
+            assert_eq!(record(&proxy).tokens.output(), 2, "{path}");
+        }
+    }
+    assert_eq!(proxy.seen().passed, []);
 }

@@ -149,6 +149,90 @@ fn both_names_of_a_model_need_a_price() {
     }
 }
 
+/// A request by another method than POST, or at a path that only ends like one that runs no model.
+#[test]
+fn unusual_method_or_control_is_rejected_or_metered() {
+    let strict =
+        Terms { unknown_paths: UnknownPaths::Refuse, refuse_unknown_methods: true, ..Terms::default() };
+    let body = r#"{"model":"known","messages":[]}"#;
+    let with = |method: &str, target: &str, field: &str, body: &str| {
+        let length = body.len();
+        format!(
+            "{method} {target} HTTP/1.1\r\nHost: h\r\n{KEY_A}{field}Content-Length: {length}\r\n\r\n{body}"
+        )
+    };
+    let rows = [
+        (with("PATCH", CHAT, "", body), true),
+        (with("QUERY", CHAT, "", body), true),
+        (with("FOO", CHAT, "", body), true),
+        (with("PUT", CHAT, "X-HTTP-Method-Override: POST\r\n", body), true),
+        (with("GET", CHAT, "", body), true),
+        (with("DELETE", "/v1/dream", "", body), true),
+        (with("GET", CHAT, "X-Method-Override: POST\r\n", ""), true),
+        (with("GET", "/v1/chat/completions?_method=POST", "", ""), true),
+        (with("POST", "/v1/chat/completions/cancel", "", body), true),
+        (with("POST", "/%00/tokenize", "", body), true),
+        (with("POST", CHAT, "", body), false),
+        (with("PUT", "/generate", "", r#"{"text":"a"}"#), false),
+        (with("GET", "/v1/models", "", ""), false),
+        (with("OPTIONS", CHAT, "", ""), false),
+        (with("POST", "/v1/responses/resp_1/cancel", "", ""), false),
+    ];
+    for (terms, refuses) in [(strict, true), (Terms::default(), false)] {
+        let upstream = answering();
+        let proxy = proxy(&upstream, terms, false);
+        for (request, is_unknown) in &rows {
+            let expected = if refuses && *is_unknown { "403" } else { "200" };
+            assert_eq!(status(&proxy, request).0, expected, "{request}");
+            // What passes is metered by its answer.
+            if !refuses && *is_unknown {
+                assert_eq!(record(&proxy).tokens.output(), 2, "{request}");
+            }
+            if !is_unknown
+                && request.contains("HTTP/1.1")
+                && request.starts_with('P')
+                && !request.contains("cancel")
+            {
+                record(&proxy);
+            }
+        }
+    }
+}
+
+/// A gateway behind the proxy may use any of the names.
+#[test]
+fn each_named_model_needs_a_price() {
+    let upstream = answering();
+    let under = Under { terms: Terms { refuse_unreadable: true, ..Terms::default() }, minds: true };
+    let proxy = Proxy::with(upstream.address, |plan| {
+        in_force(keys())(plan);
+        plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(under))));
+    });
+    let known = r#"{"model":"known"}"#;
+    for (target, field, body, expected) in [
+        (CHAT, "", known, "200"),
+        ("/v1/chat/completions?api-version=1", "", known, "200"),
+        ("/v1/chat/completions?model=known", "X-Model: known\r\n", known, "200"),
+        ("/engines/known/chat/completions", "", known, "200"),
+        ("/engines/other/chat/completions", "", known, "403"),
+        ("/openai/deployments/known/other/chat/completions", "", known, "403"),
+        ("/openai/deployments/known%2Fother/chat/completions", "", known, "403"),
+        ("/openai/deployments/known%2F..%2Fother/chat/completions", "", known, "403"),
+        ("/openai/deployments/known/chat/completions", "", r#"{"model":"other"}"#, "403"),
+        ("/v1/chat/completions?mod%65l=other", "", known, "403"),
+        (CHAT, "X-Gateway-Model-Name: other\r\n", known, "403"),
+        (CHAT, "X-Portkey-Config: pc-1\r\n", known, "403"),
+        (CHAT, "", r#"{"model":"known,other"}"#, "403"),
+        (CHAT, "", r#"{"model":"known","models":["known","other"]}"#, "403"),
+        (CHAT, "", r#"{"model":"known","fallbacks":[{"known":["other"]}]}"#, "403"),
+        (CHAT, "", r#"{"model":"known","extra_body":{"model":"other"}}"#, "403"),
+        (CHAT, "", r#"{"model":"other","model":"known"}"#, "403"),
+    ] {
+        let fields = format!("{KEY_A}{field}");
+        assert_eq!(status(&proxy, post(target, &fields, body)).0, expected, "{target} {field} {body}");
+    }
+}
+
 #[test]
 fn unknown_path_is_rejected_metered_or_forwarded() {
     let chat = r#"{"model":"m","messages":[],"stream":true}"#;

@@ -226,6 +226,36 @@ fn uncountable_request_is_rejected_where_terms_demand_it() {
     }
 }
 
+/// The client chooses the form of the answer, in any spelling.
+#[test]
+fn terms_reject_forms_without_usage() {
+    let upstream = answering(JSON, r#"{"candidates":[]}"#);
+    let gemini = "/v1beta/models/known:generateContent";
+    for (query, field, refused) in [
+        ("", "", false),
+        ("?alt=json&key=k", "Accept: application/json\r\nAccept-Encoding: gzip\r\n", false),
+        ("?fields=candidates", "", true),
+        ("?key=k&%24f%69elds=candidates", "", true),
+        ("?alt=proto", "", true),
+        ("?callback=x", "", true),
+        ("", "X-Goog-FieldMask: candidates\r\n", true),
+        ("", "Accept: application/x-protobuf\r\n", true),
+        ("", "Accept-Encoding: compress\r\n", true),
+    ] {
+        for (strict, refused) in [(true, refused), (false, false)] {
+            let terms = Terms { refuse_uncountable: strict, ..Terms::default() };
+            let proxy = Proxy::with(upstream.address, |plan| {
+                in_force(keys())(plan);
+                plan.control.gate =
+                    Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
+            });
+            let request = post(&format!("{gemini}{query}"), &format!("{KEY_A}{field}"), "{}");
+            let (head, _) = exchange(&mut proxy.connect(), request);
+            assert_eq!(&head[9..12], if refused { "403" } else { "200" }, "{query} {field}");
+        }
+    }
+}
+
 /// llama.cpp and OpenAI count the tokens of a transcript in JSON, vLLM those of a stream with requested usage.
 #[test]
 fn terms_reject_transcripts_without_tokens() {

@@ -1,7 +1,6 @@
 //! A client whose requests block the caller. A request has a time limit, and bounds on what it reads: a server can
 //! neither block it longer nor make it read more.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +48,8 @@ pub struct Response {
 }
 
 /// The reason why a server gave no response: a sentence about the server, without its address, which may hold a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
 
 impl Agent {
@@ -112,14 +112,6 @@ impl Agent {
         })
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Returns the trusted certificates. Skips those of the system that cannot be read; some systems have a few.
 fn certificates(roots: Option<&[Vec<u8>]>) -> Vec<Certificate<'static>> {

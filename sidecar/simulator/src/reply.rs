@@ -10,7 +10,6 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::{error, fmt};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
@@ -36,16 +35,9 @@ pub struct Reply {
 }
 
 /// The connection has to be dropped without a further byte.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("simulated loss of the connection")]
 pub struct ConnectionLost;
-
-impl fmt::Display for ConnectionLost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("simulated loss of the connection")
-    }
-}
-
-impl error::Error for ConnectionLost {}
 
 impl Reply {
     pub(crate) fn new(

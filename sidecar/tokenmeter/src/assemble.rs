@@ -127,9 +127,10 @@ impl Process {
         let pipeline =
             Arc::new(Pipeline::new(totals.clone(), &metrics, &billing, to_gpus, to_export, plan.log.access));
         let tokenizer_stage = tokenizers(plan, &pipeline)?;
-        let records =
-            records::take(inbox, outbox.missed(), pipeline, tokenizer_stage, billing.charger().clone())
-                .map_err(StartError::Thread)?;
+        let overflow = Arc::clone(&pipeline);
+        outbox.on_full(Box::new(move |record| overflow.bill_overflow(record)));
+        let records = records::take(inbox, pipeline, tokenizer_stage, billing.charger().clone())
+            .map_err(StartError::Thread)?;
         let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();
         let live = Arc::<tenant::Live>::default();
         let reload = reload(plan, &billing, &live, &metrics).map_err(StartError::Thread)?;

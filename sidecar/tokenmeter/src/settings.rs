@@ -201,8 +201,9 @@ pub static SETTINGS: &[Setting] = &[
         "upstream_connections",
         ("connections", 1, 1_000_000_000),
         "",
-        "Maximum number of concurrent requests per upstream; further requests get 503 with Retry-After; by default \
-               the client connections of all workers, but at most half of the file descriptors that sockets may use",
+        "Maximum number of concurrent requests per upstream, of which one client gets at most three quarters; further \
+               requests wait up to 5 s, then get 503 with Retry-After; by default the client connections of all \
+               workers, but at most half of the file descriptors that sockets may use",
     ),
     Setting::proxy_number(
         "streams_per_connection",
@@ -214,8 +215,8 @@ pub static SETTINGS: &[Setting] = &[
         "gather_memory_mib",
         ("mebibytes", 8, 1_048_576),
         "64",
-        "Memory for request bodies that are read whole before they are forwarded; one client gets at most a quarter \
-               of it while another waits",
+        "Memory for request bodies that are read whole before they are forwarded; one client gets at most three \
+               quarters of it",
     ),
     Setting::proxy_number(
         "descriptor_reserve",
@@ -340,7 +341,7 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Telemetry,
         form: Form::Number { unit: "records", min: 1, max: 1_000_000 },
         default: "4096",
-        help: "Maximum number of finished exchanges queued for accounting; more are dropped and counted as lost",
+        help: "Maximum number of finished exchanges queued for accounting; more are billed by their workers, without access log and export",
     },
     Setting::spend_text(
         "tenants",

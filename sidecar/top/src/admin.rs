@@ -1,7 +1,5 @@
 //! The admin listener of a running tokenmeter: its JSON, and errors that say what happened and what to do.
 
-use std::fmt;
-
 use live::curve::Curves;
 use live::{History, Now, Step};
 use scrape::{BearerToken, Fetcher, Response};
@@ -102,7 +100,8 @@ fn reason(body: &str) -> String {
 }
 
 /// The error of a request to the admin listener, with its remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", kind.text(address))]
 pub struct AdminError {
     address: String,
     kind: Kind,
@@ -120,42 +119,34 @@ enum Kind {
     Status(u16, String),
 }
 
-impl fmt::Display for AdminError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = &self.address;
-        match &self.kind {
-            Kind::Unreached(why) => {
-                write!(f, "no tokenmeter answers at {address}: {why}; name its admin address with --admin")
+impl Kind {
+    fn text(&self, address: &str) -> String {
+        match self {
+            Self::Unreached(why) => {
+                format!("no tokenmeter answers at {address}: {why}; name its admin address with --admin")
             }
-            Kind::NeedsToken => {
-                write!(f, "{address} needs the admin token; name the file that has it with --token-file")
+            Self::NeedsToken => {
+                format!("{address} needs the admin token; name the file that has it with --token-file")
             }
-            Kind::WrongToken => {
-                write!(f, "{address} rejects the token; name the file of that tokenmeter with --token-file")
+            Self::WrongToken => {
+                format!("{address} rejects the token; name the file of that tokenmeter with --token-file")
             }
-            Kind::Older => write!(
-                f,
+            Self::Older => format!(
                 "the tokenmeter at {address} is older than this one and has no /api; update it, or use \
                  `tokenmeter curve --from {address}` and /metrics"
             ),
-            Kind::OtherVersion(version) => write!(
-                f,
+            Self::OtherVersion(version) => format!(
                 "the tokenmeter at {address} has version {version} and other numbers than this one ({}); use the \
                  `tokenmeter top` of that version",
                 env!("CARGO_PKG_VERSION")
             ),
-            Kind::Foreign => {
-                write!(
-                    f,
-                    "{address} is not a tokenmeter; name the admin address of a running one with --admin"
-                )
+            Self::Foreign => {
+                format!("{address} is not a tokenmeter; name the admin address of a running one with --admin")
             }
-            Kind::Status(status, reason) => write!(f, "{address} responds {status}: {reason}"),
+            Self::Status(status, reason) => format!("{address} responds {status}: {reason}"),
         }
     }
 }
-
-impl std::error::Error for AdminError {}
 
 /// Characters of an error's reason that are printed.
 const REASON_MAX_CHARS: usize = 200;

@@ -91,7 +91,7 @@ fn sum(group: &serde_json::Value, side: &str) -> Option<u64> {
 }
 
 /// The report's columns and notes, exactly.
-const MEMBERS: [&str; 26] = [
+const MEMBERS: [&str; 28] = [
     "tenant",
     "model",
     "exchanges",
@@ -104,6 +104,8 @@ const MEMBERS: [&str; 26] = [
     "input_audio",
     "input_image",
     "input_video",
+    "input_cached_audio",
+    "input_cached_image",
     "output",
     "output_reasoning",
     "output_audio",

@@ -52,8 +52,10 @@ impl Ask<'_> {
             body.len()
         )
         .expect("it reads");
-        let mut text = String::new();
-        socket.read_to_string(&mut text).expect("an answer in UTF-8");
+        let mut bytes = Vec::new();
+        socket.read_to_end(&mut bytes).expect("the whole answer");
+        // A chunk may end within a character.
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
         Answer { status: status.unwrap_or_else(|| panic!("no status in {text:?}")), text }
     }

@@ -11,7 +11,7 @@ use super::audit::audit;
 use super::client::{Ask, Bill};
 use super::place::{NOTES, Place, Rows, is_up, server};
 use crate::meter_page::{Page, get};
-use crate::proxy::Proxy;
+use crate::proxy::{DEADLINE, Proxy};
 
 /// A folder with a subfolder `disk` that is a file system of its own.
 struct Disk(Place);
@@ -58,6 +58,50 @@ async fn full_disk_affects_the_ledger_only() {
         well_again(&proxy, &bill);
         drop(proxy);
         exact(&disk.0, "disk/x.db", &bill);
+    });
+}
+
+/// The process ends while the disk is full, by either signal: the next one has a gap with the times of all that is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a process that may mount"]
+async fn exchanges_lost_on_a_full_disk_are_in_a_gap() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        for is_killed in [false, true] {
+            let disk = Disk::new();
+            let mut proxy = disk.0.start(server.addr(), "disk/x.db", &[]);
+            let mut ended_us = Vec::new();
+            for exchanges in 1..=320 {
+                if exchanges == 20 {
+                    proxy.page_when("all is on the disk", |page| Rows::of(page).acknowledged == 19);
+                    fill(&disk.0.path("disk/filler"));
+                }
+                ask(&proxy, &mut Bill::default(), 1);
+                ended_us.push(ledger::now_us());
+            }
+            in_trouble(&proxy, "full", 320);
+            if is_killed {
+                proxy.kill();
+            } else {
+                proxy.terminate();
+                proxy.ended(DEADLINE);
+                assert!(proxy.log().contains("the next start enters a gap"), "{}", proxy.log());
+            }
+            std::fs::remove_file(disk.0.path("disk/filler")).expect("it was there");
+            let proxy = disk.0.start(server.addr(), "disk/x.db", &[]);
+            proxy.page_when("it is open", is_up);
+            drop(proxy);
+            // They were sent one after the other, and the first ones are there.
+            let first = usize::try_from(audit(&disk.0.path("disk/x.db")).rows()).expect("a few");
+            assert!((19..320).contains(&first), "nothing was lost, so this tests nothing: {first}");
+            let found = gaps(&disk.0, "disk/x.db");
+            let covers =
+                |gap: &&(String, i64, i64, Option<i64>)| gap.1 <= ended_us[first] && ended_us[318] <= gap.2;
+            let gap = found.iter().find(covers).unwrap_or_else(|| panic!("{first} {ended_us:?} {found:?}"));
+            let lost = i64::try_from(320 - first).ok();
+            let expected = if is_killed { ("crash", None) } else { ("lost", lost) };
+            assert_eq!((&*gap.0, gap.3), expected, "{found:?}");
+        }
     });
 }
 
@@ -108,29 +152,36 @@ async fn ledger_waits_for_a_missing_folder() {
 /// Exchanges that end faster than the control plane polls, and an outbox for one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a process that may mount"]
-async fn dropped_records_are_a_gap_of_the_ledger() {
+async fn full_outbox_loses_no_exchange() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
         let proxy = place.start(server.addr(), "x.db", &["--outbox-records", "1"]);
-        ask(&proxy, &mut Bill::default(), 100);
-        let page = proxy.page_when("each is entered or lost", |page| {
-            Rows::of(page).queued == 0 && Rows::of(page).all() == 100
-        });
-        let rows = Rows::of(&page);
-        assert!(rows.lost > 0, "no record was lost, so this tests nothing: {rows:?}");
+        let mut bill = Bill::default();
+        ask(&proxy, &mut bill, 100);
+        let page = proxy.page_when("each is entered", |page| Rows::of(page).acknowledged == 100);
+        assert_eq!(Rows::of(&page), Rows { acknowledged: 100, queued: 0, shed: 0, lost: 0 });
+        let full = page.sum("tokenmeter_dropped_total", &[("what", "record")]);
+        assert!(full > 0.0, "the outbox was never full, so this tests nothing");
         drop(proxy);
-        let lost: i64 = said(&place, "x.db").iter().map(|(_, lost)| lost.expect("a number")).sum();
-        assert_eq!(u64::try_from(lost).ok(), Some(rows.lost));
-        assert_eq!(audit(&place.path("x.db")).rows(), rows.acknowledged);
+        exact(&place, "x.db", &bill);
+        assert!(said(&place, "x.db").iter().all(|(why, _)| why == "crash"));
     });
 }
 
 /// The gaps: the reason, and the number of lost rows.
 fn said(place: &Place, ledger: &str) -> Vec<(String, Option<i64>)> {
+    gaps(place, ledger).into_iter().map(|(why, _, _, lost)| (why, lost)).collect()
+}
+
+/// The gaps: the reason, the times, and the number of lost rows.
+fn gaps(place: &Place, ledger: &str) -> Vec<(String, i64, i64, Option<i64>)> {
     let file = rusqlite::Connection::open(place.path(ledger)).expect("it is there");
-    let mut gaps = file.prepare("SELECT why, lost_rows FROM gap ORDER BY seq").expect("it is a ledger");
-    let gaps = gaps.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("it is read");
+    let mut gaps = file
+        .prepare("SELECT why, from_us, until_us, lost_rows FROM gap ORDER BY seq")
+        .expect("it is a ledger");
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let gaps = gaps.query_map([], read).expect("it is read");
     gaps.collect::<Result<_, _>>().expect("it is read")
 }
 

@@ -233,7 +233,8 @@ fn cached_tokens_beyond_the_prompt_are_flagged() {
     assert_eq!(send(proxy.data, "x-test: excess\r\n", &prefill()), 200);
     assert_eq!(send(proxy.data, "", &whole()), 200);
     let page = written(&proxy, 2);
-    assert_eq!(page.sum("tokenmeter_dropped_total", &[("what", "cached_excess")]), 1.0);
+    let excess = [("disagreement", "cached_excess"), ("dialect", "openai_chat")];
+    assert_eq!(page.sum("tokenmeter_usage_disagreements_total", &excess), 1.0);
     assert_eq!(page.sum("tokenmeter_tokens_total", &[("type", "input_cached")]), 2027.0);
     let ledger = place.path("x.db");
     assert_eq!(one::<i64>(&ledger, "SELECT max(cached_excess) FROM exchanges"), 1_945);

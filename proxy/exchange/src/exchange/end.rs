@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use meter::{
-    Close, Dropped, ExchangeId, Identity, LoadSpan, Meter, Observer, Provenance, Record, Tick, Trace,
+    Close, Dropped, Ending, ExchangeId, Identity, LoadSpan, Meter, Observer, Passthrough, Provenance, Record,
+    Stated, Tick, Tokens, Trace,
 };
 use scan::{Dialect, Names};
 use usage::UsageFilter;
@@ -34,28 +35,44 @@ pub struct Ended {
     pub record: Arc<Record>,
     /// Frames that could not be read.
     pub unparsed: u64,
+    /// The content type of the response, if it is wrong.
+    pub mislabelled: Option<Stated>,
+    /// The body was neither SSE, NDJSON nor JSON, as its first bytes showed.
+    pub is_unreadable: bool,
+    /// The client received effects of added options that could not be removed, which the head did not show.
+    pub keeps_added: bool,
     /// The answer's text, if it was kept and the record has no better count.
     pub text: Option<Vec<u8>>,
     /// The answer names another model than the request did.
     pub is_renamed: bool,
     /// The dialect was unknown until the end.
     pub was_unknown: bool,
+    /// The request shows no sign of a run of a model. Its answer may be an earlier one, which was counted.
+    pub may_repeat: bool,
+    /// The id of detached work, if that is what the answer accepts and names.
+    pub job: Option<Arc<str>>,
     /// The facts that the response shows of its upstream.
     pub habits: UsageHabits,
 }
 
 impl Ended {
-    /// Counts in the observer what the exchange lost: counts that were rejected, frames that could not be read, cached
-    /// tokens beyond the prompt.
+    /// Counts in the observer what the exchange lost: counts that were rejected, frames and a body that could not be
+    /// read, a failed edit. And a wrong content type.
     pub fn count_losses(&self, observer: &mut dyn Observer) {
         for (item, count) in [
             (Dropped::UsageRejected, u64::from(self.record.usage_rejected)),
             (Dropped::FrameUnparsed, self.unparsed),
-            (Dropped::CachedExcess, u64::from(self.record.cached_excess > 0)),
+            (Dropped::UsageEdit, u64::from(self.keeps_added)),
         ] {
             if count > 0 {
                 observer.dropped(item, count);
             }
+        }
+        if let Some(stated) = self.mislabelled {
+            observer.mislabelled(stated);
+        }
+        if self.is_unreadable {
+            observer.passthrough(Passthrough::ContentType);
         }
     }
 }
@@ -86,30 +103,71 @@ impl Exchange {
         let mut meter = self.meter.take()?;
         let (close, mut body) = self.end_body(&mut meter, close, at);
         let was_unknown = self.dialect == Dialect::Unknown;
+        let runs_model = meter.request().runs_model();
+        let may_repeat =
+            self.is_fetch || self.is_of_unknown_path() && !meter.is_counted_by_engine() && !runs_model;
         let is_tentative = was_unknown && !self.is_streamed();
-        if is_tentative && let Some(dialect) = body.answered {
+        if let Some(dialect) = body.answered {
             self.dialect = dialect;
             meter.set_dialect(dialect);
         }
-        // If two readings of the request name two models, the answer names the one that the server read.
-        let answered = &body.names.model;
-        let is_named = self.model.name.is_none() && answered.is_some();
-        let is_renamed = is_named || self.model.is_other(answered);
-        if is_renamed {
-            self.model.name.clone_from(answered);
-        }
+        // If several places of the request name a model, the answer names the one that the server read.
+        let is_renamed = self.model.answered(&body.names.model);
+        let is_compacted = body.names.is_compacted;
         let identity = self.identity(std::mem::take(&mut body.names), caller);
         let mut record = meter.end(identity, close, load, at);
+        record.is_compacted = is_compacted;
         record.upstream_attempts = self.sent.attempts;
         self.role.end(record.tokens.output());
         record.identity.role = self.role.get();
-        if is_tentative && is_uncounted(&record) {
+        let job = body.job.take().or_else(|| record.identity.response_id.clone());
+        let is_detached = self.is_detached(&record, runs_model, job.is_some());
+        if is_detached {
+            record.ending = Ending::Detached;
+        } else if is_tentative && is_uncounted(&record) {
+            return None;
+        }
+        let id = record.identity.response_id.as_deref();
+        if may_repeat && !self.is_fetch && id.is_some_and(|id| self.path_items.name(id)) {
             return None;
         }
         let habits = self.habits(&record);
         let text = body.text.take().filter(|text| is_text_better(&record, text));
+        if self.may_lack_usage && text.is_none() && record.tokens.output_provenance == Provenance::Frames {
+            // A price by frames would be what the client chose.
+            record.tokens = Tokens::NONE;
+        }
         let record = Arc::new(record);
-        Some(Ended { record, unparsed: body.unparsed, text, is_renamed, was_unknown, habits })
+        let keeps_added =
+            self.response.as_ref().is_some_and(|response| response.keeps_added && response.is_streamed());
+        let BodySummary { unparsed, mislabelled, is_unreadable, .. } = body;
+        let facts = Ended {
+            record,
+            unparsed,
+            mislabelled,
+            is_unreadable,
+            keeps_added,
+            text,
+            is_renamed,
+            was_unknown,
+            may_repeat,
+            job: job.filter(|_| is_detached),
+            habits,
+        };
+        Some(facts)
+    }
+
+    /// Returns true if the answer accepts detached work: a success without output and without usage, to a request for
+    /// output. `runs_model`: the request has a prompt, or could not be read.
+    fn is_detached(&self, record: &Record, runs_model: bool, has_id: bool) -> bool {
+        let is_empty = record.choices == 0 && record.visible_chars == 0 && is_uncounted(record);
+        let is_whole = !record.streamed && matches!(record.ending, Ending::Complete | Ending::NoOutput);
+        let asks_output = match self.dialect {
+            Dialect::Unknown => runs_model && (has_id || record.status == 202),
+            dialect => dialect.generates() && (has_id || record.status == 202),
+        };
+        let is_success = (200..300).contains(&record.status);
+        is_empty && is_whole && is_success && asks_output && !self.is_fetch && !self.may_lack_usage
     }
 
     /// Ends the body. Returns its ending and its facts.
@@ -131,23 +189,25 @@ impl Exchange {
     fn identity(&mut self, names: Names, caller: CallerFacts) -> Identity {
         let who = self.tenant.identity();
         let asked = self.request.take_facts();
+        let stated_tier = names.price_tier();
         Identity {
             exchange: caller.id,
             tenant: who.tenant,
             principal: who.principal,
             consumer: who.consumer,
-            is_tier_reported: names.tier.is_some(),
-            service_tier: names.tier.or(asked.tier),
+            is_tier_reported: stated_tier.is_some(),
+            service_tier: stated_tier.or_else(|| asked.tier.clone()),
+            requested_tier: asked.tier,
             upstream: caller.upstream,
             provider: caller.provider,
             role: self.role.get(),
             request_id: caller.request_id,
             dialect: self.dialect,
+            other_models: self.model.take_others(),
             model: shared(self.model.name.clone()),
             response_model: names.model.map(|model| shared(Some(model))),
             response_id: names.id,
-            previous_response_id: asked.links.as_ref().and_then(|links| links.previous_response.shared()),
-            conversation_id: asked.links.as_ref().and_then(|links| links.conversation.shared()),
+            links: asked.links,
             trace: caller.trace,
             started_unix_ns: caller.started_unix_ns,
         }

@@ -44,7 +44,7 @@ impl Exchange {
             return;
         }
         let is_streamed = facts.stream == Some(true);
-        self.model.settle(facts.model.take(), scan::Name::default(), true);
+        self.model.settle(facts.model.take(), None, true);
         self.request = RequestState::Read(RequestFacts::default());
         self.role.settle(&facts, self.dialect);
         if let Some(meter) = &mut self.meter {

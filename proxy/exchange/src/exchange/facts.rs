@@ -79,9 +79,17 @@ impl Exchange {
         self.meter.as_ref().is_some_and(|meter| meter.request().include_usage == Some(true))
     }
 
+    /// Returns true if a server of this kind may accept detached work by a member of the body: each that stores answers,
+    /// xAI for a chat, and any at an unknown path.
+    pub fn may_detach(&self, kind: Option<ServerKind>) -> bool {
+        let is_hosted = kind.is_none_or(|kind| kind == ServerKind::Openai);
+        let is_chat = matches!(self.dialect, Dialect::OpenaiChat | Dialect::OpenaiCompletions);
+        self.dialect.stores_answers() || is_hosted && is_chat || self.is_of_unknown_path()
+    }
+
     /// Returns true if the request asks for a response in the background, as far as it was read.
     pub fn asks_background(&self) -> bool {
-        self.meter.as_ref().is_some_and(|meter| meter.request().background)
+        self.meter.as_ref().is_some_and(|meter| meter.request().background || meter.request().detached)
     }
 
     /// Returns true if the request asks for frames, as far as it could be read.
@@ -98,6 +106,7 @@ impl Exchange {
         let Some(request) = self.meter.as_ref().map(|meter| meter.request()) else { return false };
         let is_llama_cpp = || kind.is_none_or(|kind| kind == ServerKind::LlamaCpp);
         match self.dialect {
+            _ if self.may_lack_usage => true,
             Dialect::LlamacppCompletion => request.hides_counts || !request.whole,
             Dialect::Tgi => !request.details,
             Dialect::Triton => true,

@@ -17,7 +17,7 @@ impl Exchange {
             return;
         }
         let facts = Request { stream: Some(true), answers: 1, prompts: 1, whole: true, ..Request::default() };
-        self.model.settle(model.shared(), Name::default(), true);
+        self.model.settle(model.shared(), None, true);
         let links = (links != Links::default()).then(|| Box::new(links));
         self.request = RequestState::Read(RequestFacts { tier: None, links });
         self.response = Some(Response::new(Form::Frames));
@@ -43,9 +43,8 @@ impl Exchange {
                 known.clone_from(stated);
             }
         }
-        if names.tier.is_some() {
-            known.tier.clone_from(&names.tier);
-        }
+        known.restate_price(names);
+        known.is_compacted |= names.is_compacted;
     }
 
     /// Reads the events of one message of the answer, which was received at `at`. Returns the output tokens so far, if

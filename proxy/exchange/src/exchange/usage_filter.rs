@@ -4,7 +4,7 @@ use meter::ServerKind;
 use usage::{AddedOptions, UsageFilter};
 
 use super::Exchange;
-use crate::usage_policy::counts_each_answer;
+use crate::usage_policy::{adds_placeholders, counts_each_answer};
 
 impl Exchange {
     /// Returns the filter of a stream from a server of this kind, from which the effects of `edits` are removed.
@@ -17,7 +17,10 @@ impl Exchange {
             // A request that could not be read whole may request usage.
             None => request.stream_options || !request.whole,
         };
-        let usage_filter = UsageFilter::new(edits, client_asked);
+        let mut usage_filter = UsageFilter::new(edits, client_asked);
+        if adds_placeholders(kind) {
+            usage_filter = usage_filter.without_placeholders();
+        }
         match counts_each_answer(kind) {
             true => usage_filter,
             false => usage_filter.expecting(request.answers),

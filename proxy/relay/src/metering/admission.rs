@@ -19,6 +19,11 @@ impl Metering {
         self.exchange.may_hide_counts(self.kind())
     }
 
+    /// Returns true if the body may ask for detached work.
+    pub(crate) fn may_detach(&self) -> bool {
+        !self.fetches_detached() && self.exchange.may_detach(self.kind())
+    }
+
     /// Ends the exchange of a rejected request without a record: nothing was sent upstream and nothing was generated, so
     /// there is nothing to charge. The rejection is counted, and reported to the access log.
     pub(crate) fn refused(&mut self, reason: Refusal, status: u16) {

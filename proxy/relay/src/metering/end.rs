@@ -28,6 +28,11 @@ impl Metering {
             // No sign of inference: the guard leaves the gauge, and no record is made.
             return self.worker.passthrough(Passthrough::Path);
         };
+        let starts_detached = self.note_detached(&ended, at);
+        let id = ended.record.identity.response_id.as_deref().filter(|_| !starts_detached);
+        if id.is_some_and(|id| self.worker.answered.add(id)) && ended.may_repeat {
+            return self.worker.passthrough(Passthrough::Replay);
+        }
         if ended.is_renamed {
             self.gauges.unlabel();
         }
@@ -36,7 +41,8 @@ impl Metering {
             guard.slot = self.gauges.slot();
         }
         self.learn(ended.habits, at);
-        let text = ended.text.take().zip(self.text.take()).map(|(bytes, share)| Text::new(bytes, share));
+        let text = ended.text.take().zip(self.text.take());
+        let text = text.map(|(bytes, share)| Box::new(Text::new(bytes, share)));
         ended.count_losses(&mut **self.worker.observer.borrow_mut());
         self.publish(ended.record, text, refusal, guard);
     }
@@ -72,7 +78,7 @@ impl Metering {
     fn publish(
         &self,
         record: Arc<Record>,
-        text: Option<Text>,
+        text: Option<Box<Text>>,
         refusal: Option<Refusal>,
         mut guard: InFlightGuard,
     ) {

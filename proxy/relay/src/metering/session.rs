@@ -3,26 +3,28 @@
 use std::rc::Rc;
 
 use exchange::{RoleSource, Route, Speaks, TenantResolution, checked_request_id};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use meter::{Close, Tick};
 use scan::{Dialect, Event, Extent, Links, Name};
 
 use super::Metering;
+use super::trace::Received;
 use crate::clock;
 use crate::state::WorkerState;
 
 impl Metering {
-    /// Begins the exchange of an answer of a session, whose handshake has these fields.
+    /// Begins the exchange of an answer of a session, whose handshake has these fields and came with or without TLS.
     pub(crate) fn begin_in_session(
         worker: &Rc<WorkerState>,
         upstream: usize,
         dialect: Dialect,
-        headers: &HeaderMap,
+        (headers, is_tls): (&HeaderMap, bool),
         tenancy: (TenantResolution, RoleSource),
         at: Tick,
     ) -> Self {
-        let route = Route { speaks: Speaks::Known(dialect), model: Name::default() };
-        Self::begin(worker, upstream, route, headers, tenancy, (at, clock::wall_unix_ns()))
+        let route = Route::new(Speaks::Known(dialect));
+        let received = Received::new(&Method::GET, is_tls);
+        Self::begin(worker, upstream, route, headers, received, tenancy, (at, clock::wall_unix_ns()))
     }
 
     /// Records that the client requested the answer, by the message with the id `request`, or that the server began it.

@@ -13,8 +13,8 @@ mod parent;
 mod sampler;
 
 use exchange::IdSource;
-use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
+use http::{HeaderMap, Method};
 use meter::{Spans, Trace};
 
 pub(crate) use parent::TraceParent;
@@ -41,6 +41,27 @@ impl Default for Tracing {
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
+/// The facts of a request that its span has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Received {
+    method: &'static str,
+    is_tls: bool,
+}
+
+impl Received {
+    /// A request with this method, on a connection with or without TLS.
+    pub(crate) fn new(method: &Method, is_tls: bool) -> Self {
+        let method = match *method {
+            Method::GET => "GET",
+            Method::POST => "POST",
+            Method::PUT => "PUT",
+            // The convention's word. Requests with other methods are not metered.
+            _ => "_OTHER",
+        };
+        Self { method, is_tls }
+    }
+}
+
 /// The position of an exchange in its trace.
 pub(crate) struct TracePosition {
     /// The trace in its record.
@@ -53,7 +74,12 @@ pub(crate) struct TracePosition {
 
 impl TracePosition {
     /// Determines the position of a request with these fields.
-    pub(crate) fn of(headers: &HeaderMap, tracing: Option<&Tracing>, chance: &IdSource) -> Self {
+    pub(crate) fn of(
+        headers: &HeaderMap,
+        received: Received,
+        tracing: Option<&Tracing>,
+        chance: &IdSource,
+    ) -> Self {
         let caller = caller(headers);
         let Some(tracing) = tracing else {
             let kept = caller.filter(|caller| caller.sampled);
@@ -70,7 +96,8 @@ impl TracePosition {
             random: true,
         });
         let kept = tracing.sampler.keeps(caller.map(|caller| caller.sampled), &parent.trace_id);
-        let spans = kept.then(|| Spans { server: span(chance), client: span(chance) });
+        let Received { method, is_tls } = received;
+        let spans = kept.then(|| Spans { server: span(chance), client: span(chance), method, is_tls });
         let onward = match spans {
             Some(spans) => Some(TraceParent { span: spans.client, sampled: true, ..parent }),
             None => Some(parent).filter(|_| caller.is_none()),
@@ -155,6 +182,8 @@ mod tests {
         headers.iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect()
     }
 
+    const PLAIN: Received = Received { method: "POST", is_tls: false };
+
     const KEPT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const DROPPED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
@@ -188,12 +217,12 @@ mod tests {
     fn without_tracing_only_a_kept_trace_is_noted() {
         let chance = IdSource::new();
         let (one, two) = (("traceparent", KEPT), ("traceparent", DROPPED));
-        let place = TracePosition::of(&fields(&[one, ("tracestate", "a=1")]), None, &chance);
+        let place = TracePosition::of(&fields(&[one, ("tracestate", "a=1")]), PLAIN, None, &chance);
         let trace = place.trace.unwrap();
         assert_eq!((trace.sampled, trace.spans, &*trace.state), (true, None, "a=1"));
         assert_eq!(trace.parent, Some([0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]));
         for given in [&[][..], &[two], &[one, one], &[("traceparent", "00-x")]] {
-            assert_eq!(TracePosition::of(&fields(given), None, &chance).trace, None, "{given:?}");
+            assert_eq!(TracePosition::of(&fields(given), PLAIN, None, &chance).trace, None, "{given:?}");
         }
     }
 
@@ -203,7 +232,7 @@ mod tests {
         let tracing = Tracing::default();
         let sent =
             fields(&[("a", "1"), ("traceparent", KEPT), ("tracestate", "s=1"), ("b", "2"), ("a", "3")]);
-        let place = TracePosition::of(&sent, Some(&tracing), &chance);
+        let place = TracePosition::of(&sent, PLAIN, Some(&tracing), &chance);
         let mut onward = sent.clone();
         place.write(&mut onward);
         let (sent, onward) = (list(&sent), list(&onward));
@@ -216,7 +245,7 @@ mod tests {
         // A trace that begins here has no state yet; the other fields keep their order.
         let sent = fields(&[("tracestate", "s=1"), ("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")]);
         let mut onward = sent.clone();
-        TracePosition::of(&sent, Some(&tracing), &chance).write(&mut onward);
+        TracePosition::of(&sent, PLAIN, Some(&tracing), &chance).write(&mut onward);
         let names: Vec<_> = list(&onward).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a", "a", "b", "c", "traceparent"]);
     }

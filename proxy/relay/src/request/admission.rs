@@ -13,29 +13,30 @@ use tenant::TenantIdentity;
 use super::answer::Answer;
 use super::body::{Gathered, Upload};
 use super::in_flight::InFlight;
+use super::kind::RequestKind;
 use super::reject::Stop;
 use crate::engine::ClientBody;
 use crate::limits;
 use crate::rejection::Known;
 use crate::state::WorkerState;
-use crate::{Gap, Gate, Metering, RequestedModel, Terms, UnknownPaths, UsageStep};
+use crate::{Gap, Gate, Metering, RequestedModel, Terms, UnknownPaths, UsageStep, clock};
 
 /// An admitted request: its body, if it had to be buffered, and the terms of its tenant.
 type Admitted = (Option<Gathered>, Terms);
 
-/// Checks the gate, if there is one. `is_batch`: the request starts a batch. A rejected request makes no record.
+/// Checks the gate, if there is one. A rejected request makes no record.
 pub(crate) async fn admit<B: ClientBody>(
     in_flight: &InFlight,
     upload: &mut Upload<B>,
-    is_batch: bool,
+    kind: RequestKind,
 ) -> Result<Admitted, Stop> {
     let worker = &in_flight.worker;
     let admitted = match &worker.control.gate {
-        Some(gate) => admit_spending(in_flight, upload, gate).await?,
+        Some(gate) => admit_spending(in_flight, upload, gate, kind).await?,
         None => (None, Terms::default()),
     };
     if worker.plan.refuse_detached {
-        return admit_attached(in_flight, upload, admitted, is_batch).await;
+        return admit_attached(in_flight, upload, admitted, kind.is_batch).await;
     }
     Ok(admitted)
 }
@@ -45,6 +46,7 @@ async fn admit_spending<B: ClientBody>(
     in_flight: &InFlight,
     upload: &mut Upload<B>,
     gate: &Gate,
+    kind: RequestKind,
 ) -> Result<Admitted, Stop> {
     let asks = in_flight.metered.borrow_mut().with(|metering| metering.exchange.tenant().is_none());
     let mut gathered = None;
@@ -56,6 +58,9 @@ async fn admit_spending<B: ClientBody>(
         gathered = Some(body);
     }
     refuse_if(in_flight, |metering| over_budget(gate, metering))?;
+    if in_flight.metered.borrow_mut().with(|metering| metering.fetches_detached()) == Some(true) {
+        return Ok((gathered, Terms::default()));
+    }
     let terms = in_flight.metered.borrow_mut().with(|metering| {
         let terms = metering.exchange.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
         if terms.unknown_paths == UnknownPaths::Meter {
@@ -66,7 +71,7 @@ async fn admit_spending<B: ClientBody>(
     let terms = terms.unwrap_or_default();
     let gap = |metering: &Metering| match terms.unknown_paths {
         UnknownPaths::Refuse if metering.exchange.is_of_unknown_path() => Some(Gap::UnknownPath),
-        _ => None,
+        _ => (terms.refuse_unknown_methods && kind.is_unusual).then_some(Gap::UnknownMethod),
     };
     refuse_if(in_flight, |metering| unmetered(gate, metering, gap(metering)?))?;
     let needs_body = in_flight.metered.borrow_mut().with(|metering| {
@@ -98,6 +103,7 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
     let step = in_flight.usage_step.get();
     let is_gap = |metering: &Metering| match step {
         _ if metering.may_hide_counts() => true,
+        _ if metering.has_started_detached(clock::now()) => true,
         Some(UsageStep::ClientAsked) => !metering.exchange.asks_for_usage(),
         None | Some(UsageStep::Injected | UsageStep::Continuous | UsageStep::SentUnasked) => false,
         // A request that the editor reads as unstreamed may stream by another reading.
@@ -131,8 +137,7 @@ async fn admit_attached<B: ClientBody>(
     (mut gathered, terms): Admitted,
     is_batch: bool,
 ) -> Result<Admitted, Stop> {
-    let may_detach =
-        in_flight.metered.borrow_mut().with(|metering| metering.exchange.dialect().stores_answers());
+    let may_detach = in_flight.metered.borrow_mut().with(|metering| metering.may_detach());
     if gathered.is_none() && may_detach == Some(true) {
         gathered = Some(gather(in_flight, upload).await?);
     }

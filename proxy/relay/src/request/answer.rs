@@ -207,7 +207,7 @@ impl Answer {
         Self {
             status: StatusCode::FORBIDDEN,
             refusal: match gap {
-                Gap::UnknownPath => Refusal::UnknownPath,
+                Gap::UnknownPath | Gap::UnknownMethod => Refusal::UnknownPath,
                 Gap::Unreadable => Refusal::Unreadable,
                 Gap::Uncountable => Refusal::Uncountable,
             },
@@ -250,7 +250,7 @@ impl Answer {
             code: "upstream_full",
             message: format!(
                 "The inference server '{upstream}' has as many requests as tokenmeter may send it at once, or \
-                 as this client may while another one waits. The request was not answered; try again in a moment."
+                 as this client may have. The request was not answered; try again in a moment."
             ),
             shape: ErrorShape::Openai,
             retry_after_s: Some(1),

@@ -131,7 +131,10 @@ impl<B: ClientBody> Upload<B> {
             };
             match frame.into_data() {
                 Ok(bytes) if gathered.len() + bytes.len() > most => break Some(Frame::data(bytes)),
-                Ok(bytes) if share.grow(bytes.len()) || share.grow_soon(bytes.len()).await => {
+                Ok(bytes)
+                    if share.grow_in_turn(bytes.len())
+                        || share.grow_soon(bytes.len(), in_flight.retry_pause()).await =>
+                {
                     gathered.push(bytes);
                 }
                 Ok(bytes) => {

@@ -4,9 +4,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use meter::{DEFAULT_TENANT, Tick};
 
+use crate::claims::Progress;
 use crate::engine::net::client::Client;
 use crate::engine::net::pace::Pace;
 use crate::engine::net::stream::Stream;
@@ -14,7 +16,7 @@ use crate::holder::{Holder, Key};
 use crate::metering::metered::Metered;
 use crate::state::WorkerState;
 use crate::watched::Watched;
-use crate::{Metering, Refusal, UsageStep, clock};
+use crate::{Metering, Refusal, UsageStep, clock, limits};
 
 /// The state of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +126,27 @@ impl InFlight {
     /// Returns true while the request is incomplete and there is no answer yet.
     pub(crate) fn is_sending(&self) -> bool {
         self.upload.get() == UploadState::Open && !self.answering.get()
+    }
+
+    /// The pause between two attempts to reserve capacity: a connection with many requests leaves it to others.
+    pub(crate) fn retry_pause(&self) -> Duration {
+        let requests = u32::try_from(self.client.requests()).unwrap_or(u32::MAX);
+        limits::CAPACITY_RETRY_PAUSE.saturating_mul(requests).min(limits::PLACE_PAUSE_MAX)
+    }
+
+    /// The progress of its client: with its upload, then with its response.
+    pub(crate) fn progress(&self) -> Progress {
+        if self.downloading.is_over() {
+            Progress::Flowing
+        } else if self.is_sending() {
+            self.uploading.progress()
+        } else if !self.answering.get() {
+            Progress::Flowing
+        } else if self.is_http1 {
+            self.client.writes.taking.progress()
+        } else {
+            self.downloading.progress()
+        }
     }
 
     /// Returns true if its client may be silent without limit.

@@ -157,11 +157,23 @@ impl Original {
         Request::from_parts(self.parts.clone(), body)
     }
 
-    /// Records that the original was answered with `status`: if that is a success, the server rejected the added
-    /// options. Not if a flag was written in a way that this server may read differently: a client could stop the proxy
-    /// from requesting usage at all.
-    pub(crate) fn answered(&self, in_flight: &InFlight, status: StatusCode) {
-        if self.plain && status.is_success() {
+    /// Returns true if the beginning of a rejection names an option that was added. By a rejection with another cause,
+    /// clients whose requests fail once could stop the proxy from requesting usage at all.
+    pub(crate) fn is_named(&self, beginning: &[u8]) -> bool {
+        let beginning = &beginning[..beginning.len().min(limits::REJECTION_BYTES)];
+        let contains = |text: &[u8], name: &str| text.windows(name.len()).any(|part| part == name.as_bytes());
+        // A message may repeat what the client wrote.
+        let has = |name: &&str| contains(beginning, name) && !contains(&self.body, name);
+        let running = ["continuous_usage_stats", "timings_per_token"];
+        has(&"stream_options")
+            || self.added.include && has(&"include_usage")
+            || self.added.is_running() && running.iter().any(has)
+    }
+
+    /// Records that the original was answered with `status`: if that is a success, and the rejection named an added
+    /// option, the server rejects that. Not if a flag was written in a way that this server may read differently.
+    pub(crate) fn answered(&self, in_flight: &InFlight, is_named: bool, status: StatusCode) {
+        if is_named && self.plain && status.is_success() {
             in_flight.worker.profiles[in_flight.upstream].refuses(self.added, self.client, clock::now());
         }
     }

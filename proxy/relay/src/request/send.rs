@@ -16,7 +16,7 @@ use super::reject::Stop;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
 use crate::engine::net::header_list::list_bytes;
 use crate::engine::net::pool::Need;
-use crate::engine::{Connection, Engine, SendError, SendFailure};
+use crate::engine::{Connection, Engine, Part, SendError, SendFailure};
 use crate::response::interim::Interim;
 use crate::{clock, limits};
 
@@ -24,6 +24,8 @@ use crate::{clock, limits};
 pub(crate) struct Sent<E: Engine> {
     pub(crate) connection: Box<UpstreamConnection<E>>,
     pub(crate) response: Response<UpstreamResponse<E>>,
+    /// The part of the body that was read before its head was forwarded.
+    pub(crate) first: Option<Part>,
 }
 
 /// Sends `request`, which the client began at `begun`. A further attempt follows only if nothing was sent, or the server
@@ -56,7 +58,7 @@ pub(crate) async fn send<E: Engine>(
             Need::Any
         };
         let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
-        if !(slot.grow(1) || slot.grow_soon(1).await) {
+        if !(slot.grow_in_turn(1) || slot.grow_soon(1, in_flight.retry_pause()).await) {
             return Err(Answer::upstream_full(&upstream.name).into());
         }
         if need == Need::Any && pool.shared.is_idle() {
@@ -116,7 +118,7 @@ pub(crate) async fn send<E: Engine>(
             Received::Head(response) => {
                 // A server may answer before it has the whole request.
                 count();
-                return Ok(Sent { connection, response });
+                return Ok(Sent { connection, response, first: None });
             }
             Received::Flood => {
                 let fault = "answered with a flood of interim responses";

@@ -49,8 +49,9 @@ pub(crate) fn admit_whole<E: Engine>(
     parts: &mut Parts,
     body: Bytes,
 ) -> Result<Ready, (Answer, bool)> {
-    let opened = open(connections, client, index, parts, clock::now()).map_err(|answer| (answer, true))?;
-    let Opened { in_flight, resolver, target, is_batch, route, client, question, begun, .. } = opened;
+    let head = (&mut *parts, !body.is_empty());
+    let opened = open(connections, client, index, head, clock::now()).map_err(|answer| (answer, true))?;
+    let Opened { in_flight, resolver, target, kind, route, client, question, begun, .. } = opened;
     let worker = &in_flight.worker;
     let is_gated = worker.control.gate.is_some() || worker.plan.refuse_detached;
     let mut upload = if is_gated {
@@ -62,7 +63,7 @@ pub(crate) fn admit_whole<E: Engine>(
     };
     let admitted = async {
         let (gathered, terms) = match is_gated {
-            true => admit(&in_flight, &mut upload, is_batch).await?,
+            true => admit(&in_flight, &mut upload, kind).await?,
             false => (Some(Gathered::Whole(body.clone())), Terms::default()),
         };
         let worker = &in_flight.worker;

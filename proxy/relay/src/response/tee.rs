@@ -5,6 +5,7 @@
 //! Backpressure needs no code: while the client's socket is full the engine does not poll the body, so
 //! nothing reads the upstream.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -17,7 +18,7 @@ use usage::Cuts;
 use super::edit::Edit;
 use super::rest::Rest;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
-use crate::engine::{Connection, Cut, Engine};
+use crate::engine::{Connection, Cut, Engine, Part};
 use crate::metering::metered::Metered;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::{clock, limits};
@@ -35,6 +36,8 @@ pub(crate) struct Tee<E: Engine> {
     streamed: bool,
     state: State,
     slices: u32,
+    /// The part of the body that was read before its head was forwarded.
+    first: Option<Box<Part>>,
     /// The rest of a slice whose first piece was forwarded, with HTTP/2.
     ahead: Bytes,
     /// The time of the last piece that may wait for its client, and its bytes.
@@ -61,14 +64,18 @@ enum State {
 
 impl<E: Engine> Tee<E> {
     /// The body of a response from `connection`. `edited`: options were added to the request, and their effects must be
-    /// removed.
+    /// removed. `first`: what was read of it before.
     pub(crate) fn new(
         body: UpstreamResponse<E>,
         connection: Box<UpstreamConnection<E>>,
         connections: Rc<Connections<E>>,
         in_flight: Rc<InFlight>,
         edited: bool,
+        first: Option<Box<Part>>,
     ) -> Self {
+        let mut handed = None;
+        // The client's first window may be empty: then the engine does not poll the body.
+        hand(&in_flight, &Bytes::new(), clock::now(), &mut handed);
         Self {
             streamed: body.size_hint().exact().is_none(),
             body: Some(body),
@@ -77,8 +84,9 @@ impl<E: Engine> Tee<E> {
             connections,
             state: State::Open,
             slices: 0,
+            first,
             ahead: Bytes::new(),
-            handed: None,
+            handed,
             edit: edited.then(Box::default),
             trailers: None,
             in_flight,
@@ -122,19 +130,11 @@ impl<E: Engine> Body for Tee<E> {
             return Poll::Pending;
         }
         loop {
-            let (polled, woken) = match this.connection.as_deref_mut() {
-                Some(UpstreamConnection::<E> { http, waker, .. }) => {
-                    waker.follow(cx);
-                    let mut driving = Context::from_waker(waker.waker());
-                    let mut driven = http.drive(&mut driving);
-                    waker.poll(|| Pin::new(&mut *body).poll_frame(&mut driven))
-                }
-                None => (Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop())), false),
+            let polled = match this.first.take() {
+                Some(first) => Poll::Ready(*first),
+                None => read::<E>(this.connection.as_deref_mut(), body, cx),
             };
             let Poll::Ready(frame) = polled else {
-                if woken {
-                    continue;
-                }
                 this.drained = Some(turn);
                 return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(cx)) {
                     Some(bytes) => {
@@ -219,7 +219,7 @@ impl<E: Engine> Body for Tee<E> {
             return SizeHint::default();
         }
         let rest = self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
-        let ahead = self.ahead.len() as u64;
+        let ahead = (self.ahead.len() + data(self.first.as_deref()).map_or(0, Bytes::len)) as u64;
         let mut hint = SizeHint::new();
         hint.set_lower(rest.lower().saturating_add(ahead));
         if let Some(upper) = rest.upper() {
@@ -233,7 +233,7 @@ impl<E: Engine> Tee<E> {
     /// Returns true if the announced length of the body was forwarded.
     fn is_delivered(&self) -> bool {
         let is_read = self.body.as_ref().is_some_and(|body| body.size_hint().exact() == Some(0));
-        is_read && self.ahead.is_empty() && self.edit.is_none()
+        is_read && self.ahead.is_empty() && self.first.is_none() && self.edit.is_none()
     }
 }
 
@@ -248,6 +248,9 @@ impl<E: Engine> Drop for Tee<E> {
             return;
         }
         let in_flight = &self.in_flight;
+        if let Some(bytes) = data(self.first.as_deref()).cloned() {
+            show(in_flight, bytes, clock::now(), &mut self.slices, None, false);
+        }
         if self.state == State::Open
             && in_flight.metered.borrow_mut().with(|metering| metering.client_left(clock::now()))
                 == Some(true)
@@ -257,6 +260,41 @@ impl<E: Engine> Drop for Tee<E> {
             self.connections.read_on(Rest::<E> { body, connection, metered }.read());
         }
     }
+}
+
+/// Reads the first part of a body.
+pub(crate) async fn first<E: Engine>(
+    connection: &mut UpstreamConnection<E>,
+    body: &mut UpstreamResponse<E>,
+) -> Part {
+    poll_fn(|cx| read::<E>(Some(&mut *connection), body, cx)).await
+}
+
+/// Reads the next part of a body, and drives its connection.
+fn read<E: Engine>(
+    mut connection: Option<&mut UpstreamConnection<E>>,
+    body: &mut UpstreamResponse<E>,
+    cx: &Context<'_>,
+) -> Poll<Part> {
+    loop {
+        let (polled, woken) = match connection.as_deref_mut() {
+            Some(UpstreamConnection::<E> { http, waker, .. }) => {
+                waker.follow(cx);
+                let mut driving = Context::from_waker(waker.waker());
+                let mut driven = http.drive(&mut driving);
+                waker.poll(|| Pin::new(&mut *body).poll_frame(&mut driven))
+            }
+            None => (Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop())), false),
+        };
+        if polled.is_ready() || !woken {
+            return polled.map_err(|_| Cut);
+        }
+    }
+}
+
+/// Returns the bytes of a part that has some.
+pub(crate) fn data(part: Option<&Part>) -> Option<&Bytes> {
+    part?.as_ref()?.as_ref().ok()?.data_ref()
 }
 
 /// Ends a completely read response: informs the exchange, and returns the connection to its upstream's pool if the

@@ -99,4 +99,4 @@ impl Sink for Facts {
 }
 
 /// Events of one message: those that a scanner keeps for a frame, and those that it adds at its end.
-const EVENTS_MAX: usize = scan::limits::FRAME_MAX_EVENTS + 8;
+const EVENTS_MAX: usize = scan::limits::FRAME_MAX_EVENTS + scan::limits::FRAME_MAX_UNKNOWN + 8;

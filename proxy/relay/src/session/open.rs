@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use exchange::{RoleSource, Socket, TenantResolution, socket};
+use exchange::{RoleSource, Socket, TenantResolution, parameters, socket};
 use http::header::{HeaderName, SEC_WEBSOCKET_EXTENSIONS};
 use http::{HeaderMap, Uri};
 use scan::Name;
@@ -27,6 +27,8 @@ pub(crate) struct Handshake<'a> {
     /// The target as sent to the upstream.
     pub(crate) target: &'a Uri,
     pub(crate) headers: &'a mut HeaderMap,
+    /// True if the client's connection has TLS.
+    pub(crate) is_tls: bool,
     pub(crate) holder: Option<Arc<Holder>>,
     pub(crate) role: RoleSource,
 }
@@ -40,7 +42,7 @@ pub(crate) fn open(
     handshake: Handshake<'_>,
     resolve: impl FnOnce(&HeaderMap) -> TenantResolution,
 ) -> Result<Opened, Answer> {
-    let Handshake { upstream, target, headers, holder, role } = handshake;
+    let Handshake { upstream, target, headers, is_tls, holder, role } = handshake;
     let dialect = match socket(target.path()) {
         Socket::Metered(dialect) if asks_websocket(headers) => Some(dialect),
         Socket::Metered(_) | Socket::Unread | Socket::Unknown => None,
@@ -58,7 +60,7 @@ pub(crate) fn open(
         // The proxy knows no extension; all known ones compress.
         take_out(headers, &SEC_WEBSOCKET_EXTENSIONS);
     }
-    let origin = Origin { upstream, dialect, headers: traced(headers), tenant, role };
+    let origin = Origin { upstream, dialect, headers: traced(headers), is_tls, tenant, role };
     Ok(Ok(Box::new(Session::new(worker, holder, Responses::new(worker, origin, model)))))
 }
 
@@ -79,22 +81,9 @@ fn traced(headers: &HeaderMap) -> HeaderMap {
 
 /// The model that the query names: `model`, or Azure's `deployment`; empty if there is none.
 fn model(target: &Uri) -> Name {
-    let pairs = target.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    let is_model = |name: &str| matches!(&*unescaped(name), b"model" | b"deployment");
-    let mut named = pairs.filter(|(name, _)| is_model(name)).map(|(_, value)| value);
-    named.next_back().map(|value| Name::cut(&unescaped(value))).unwrap_or_default()
-}
-
-fn unescaped(value: &str) -> Vec<u8> {
-    let (mut plain, mut rest) = (Vec::new(), value.as_bytes());
-    while let [first, after @ ..] = rest {
-        // `%u0061` is not an escape of a query.
-        let escaped = tenant::escape(rest).filter(|(_, length)| *length == 3);
-        let (byte, length) = escaped.map_or((u32::from(*first), 1), |known| known);
-        plain.push(byte as u8);
-        rest = after.get(length - 1..).unwrap_or_default();
-    }
-    plain
+    let named = parameters(target.query().unwrap_or_default());
+    let named = named.filter(|(name, _)| matches!(&**name, b"model" | b"deployment")).last();
+    named.map(|(_, value)| Name::cut(&value)).unwrap_or_default()
 }
 
 #[cfg(test)]

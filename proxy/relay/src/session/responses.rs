@@ -65,6 +65,8 @@ pub(super) struct Origin {
     pub(super) dialect: Dialect,
     /// The fields of the handshake that name a trace.
     pub(super) headers: HeaderMap,
+    /// True if the client's connection has TLS.
+    pub(super) is_tls: bool,
     pub(super) tenant: TenantIdentity,
     pub(super) role: RoleSource,
 }
@@ -334,8 +336,11 @@ impl Responses {
             Kind::Asked | Kind::Response | Kind::Transcript => self.origin.dialect,
         };
         let request = if kind == Kind::Asked { envelope.event } else { Name::default() };
-        let links =
-            Links { previous_response: envelope.previous_response, conversation: envelope.conversation };
+        let links = Links {
+            previous_response: envelope.previous_response,
+            conversation: envelope.conversation,
+            ..Links::default()
+        };
         let metered = Metered::begin(&self.worker, || {
             let origin = &self.origin;
             let tenancy = (origin.tenant.clone().into(), origin.role);
@@ -343,7 +348,7 @@ impl Responses {
                 &self.worker,
                 origin.upstream,
                 dialect,
-                &origin.headers,
+                (&origin.headers, origin.is_tls),
                 tenancy,
                 at,
             );

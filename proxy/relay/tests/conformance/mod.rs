@@ -10,6 +10,7 @@ mod http2;
 mod interim;
 mod left;
 mod panic;
+mod readers;
 mod refusals;
 mod shares;
 mod slow;

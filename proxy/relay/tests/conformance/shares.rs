@@ -1,5 +1,5 @@
 //! No client holds more than a share of the common capacities. Each attack comes from one address, and a client at
-//! another one is served meanwhile; if everything comes from one address, nothing is rejected.
+//! another one is served meanwhile, as is one at the same address if what it lacks is held by slow ones.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// Bytes of the limit for buffered bodies in these tests: eight of [`STALLED_BYTES`] fill it.
+/// Bytes of the limit for buffered bodies in these tests: one address gets three quarters, six of [`STALLED_BYTES`].
 const ROOM_BYTES: usize = 8 << 20;
 const STALLED_BYTES: usize = 1 << 20;
 
@@ -86,12 +86,19 @@ fn idle_tunnels_leave_places_for_others() {
     drop(tunnels);
 }
 
+/// Requests of one address leave a quarter of the connections; the quietest of its tunnels end for another address that
+/// needs more than is left.
 #[test]
+#[ignore = "waits for seconds"]
 fn quiet_tunnels_leave_upstream_connections() {
     let upstream = switching();
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 8);
-    let mut tunnels: Vec<_> = (0..8).map(|_| tunnel_from(1, &proxy)).collect();
-    assert_eq!(proxy.running.held().upstream_connections[0].taken, 8);
+    let mut tunnels: Vec<_> = (0..6).map(|_| tunnel_from(1, &proxy)).collect();
+    let (head, _) = ask_from(1, &proxy, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 503"), "{head}");
+    assert_eq!(proxy.running.held().upstream_connections[0].taken, 6);
+    let of_another = tunnel_from(2, &proxy);
+    assert_eq!(proxy.seen().lost, []);
     // The first one is the only one that is in use.
     tunnels[0].send("x");
     for _ in 0..2 {
@@ -99,20 +106,20 @@ fn quiet_tunnels_leave_upstream_connections() {
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     }
     let ended = proxy.seen().lost.iter().filter(|lost| **lost == Dropped::Connection).count();
-    assert!((1..=6).contains(&ended), "{ended}: one share, and none within its own");
+    assert!((1..=4).contains(&ended), "{ended}: one share, and none within its own");
     assert_eq!(tunnels[1].rest(), "");
     assert!(tunnels[0].try_send("y"));
-    drop(tunnels);
+    drop((tunnels, of_another));
 }
 
 fn small_room(plan: &mut TestPlan) {
     plan.shares.gather_room_bytes = ROOM_BYTES;
 }
 
-/// Eight uploads that stall one byte before their end, which fill the limit.
+/// Six uploads that stall one byte before their end, which fill what one address gets.
 fn fill_room(proxy: &Proxy) -> Vec<Peer> {
-    let full = ROOM_BYTES - 8;
-    let stalled = (0..8).map(|_| {
+    let full = 6 * (STALLED_BYTES - 1);
+    let stalled = (0..6).map(|_| {
         let mut client = connect_from(1, proxy.address());
         stall(&mut client, CHAT, STALLED_BYTES);
         client
@@ -124,20 +131,23 @@ fn fill_room(proxy: &Proxy) -> Vec<Peer> {
 
 #[test]
 #[ignore = "waits for seconds"]
-fn stalled_uploads_leave_memory_for_another_client() {
+fn stalled_uploads_leave_memory() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         policy(Policy::Inject)(plan);
         small_room(plan);
     });
     let stalled = fill_room(&proxy);
-    for _ in 0..3 {
-        let (head, body) = ask_from(2, &proxy, &request(PLAIN));
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-        assert!(!body.contains("usage"), "{body}");
+    for (last, gave_way) in [(2, false), (1, true)] {
+        for _ in 0..3 {
+            let (head, body) = ask_from(last, &proxy, &request(PLAIN));
+            assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+            assert!(!body.contains("usage"), "{body}");
+        }
+        assert_eq!(proxy.seen().lost.contains(&Dropped::Gathering), gave_way);
     }
-    assert_eq!(server.bodies(), [ASKED, ASKED, ASKED], "usage was requested in each");
-    assert!(proxy.seen().lost.contains(&Dropped::Gathering));
+    let asked = server.bodies().iter().filter(|body| *body == ASKED).count();
+    assert_eq!(asked, 6, "usage was requested in each");
     drop(stalled);
 }
 
@@ -156,7 +166,7 @@ fn stalled_uploads_change_no_tenant() {
     });
     let stalled = fill_room(&proxy);
     let body = r#"{"user":"bob","messages":[]}"#;
-    let mut client = connect_from(2, proxy.address());
+    let mut client = connect_from(1, proxy.address());
     client.send(format!("POST {CHAT} HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len()));
     client.send(&body[..5]);
     std::thread::sleep(Duration::from_millis(50));
@@ -178,7 +188,7 @@ fn evicted_upload_continues_unbuffered() {
         small_room(plan);
     });
     let mut stalled = fill_room(&proxy);
-    ask_from(2, &proxy, &request(PLAIN));
+    ask_from(1, &proxy, &request(PLAIN));
     eventually("one gave way", || steps(&proxy).contains(&UsageStep::TooLarge));
     let refused = proxy.seen().refused.len();
     assert_eq!(refused, 0);
@@ -289,7 +299,7 @@ fn half_open_requests(upstream: &Upstream, attacked: &str) {
     let address = proxy.address();
     run(async {
         let held = half_open(address, attacked, 250).await;
-        eventually("all connections are in use", || proxy.running.held().upstream_connections[0].taken == 20);
+        eventually("a share is left", || proxy.running.held().upstream_connections[0].taken == 15);
         for path in ["/unmetered", CHAT] {
             for _ in 0..3 {
                 let asked = request("{}").replace(CHAT, path);
@@ -298,13 +308,14 @@ fn half_open_requests(upstream: &Upstream, attacked: &str) {
                 assert_eq!(body, "ok");
             }
         }
+        eventually("others are refused", || proxy.seen().refused.contains(&Refusal::UpstreamFull));
         drop(held);
     });
-    assert!(proxy.seen().refused.contains(&Refusal::UpstreamFull));
 }
 
-/// Beyond the cap a request is answered 503, and those in flight continue.
+/// Beyond what one address gets, a request is answered 503, and those in flight continue.
 #[test]
+#[ignore = "waits for seconds"]
 fn upstream_cap_answers_503_with_retry_after() {
     let (go, gone) = std::sync::mpsc::channel::<()>();
     let gone = std::sync::Mutex::new(gone);
@@ -315,7 +326,7 @@ fn upstream_cap_answers_503_with_retry_after() {
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
-    let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 4);
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 6);
     let mut waiting: Vec<_> = (0..4).map(|_| proxy.connect()).collect();
     waiting.iter_mut().for_each(|client| client.send(request("{}")));
     eventually("all are taken", || proxy.running.held().upstream_connections[0].taken == 4);
@@ -450,7 +461,7 @@ fn other_clients_always_have_sockets() {
     });
 }
 
-/// One address may use all capacity while no other one waits.
+/// Requests of one address wait for one another.
 #[test]
 fn single_address_is_never_rejected() {
     let server = Server::streaming();
@@ -460,7 +471,7 @@ fn single_address_is_never_rejected() {
         plan.shares.gather_room_bytes = ROOM_BYTES;
         plan.shares.upstream_connections = 64;
     });
-    let body = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(ROOM_BYTES / 80));
+    let body = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(ROOM_BYTES / 120));
     let clients: Vec<_> = (0..64)
         .map(|_| {
             let (address, request) = (proxy.address(), request(&body));
@@ -505,7 +516,7 @@ fn tenants_behind_a_trusted_peer_have_shares() {
             client
         })
         .collect();
-    eventually("all are taken", || proxy.running.held().upstream_connections[0].taken == 8);
+    eventually("a share is left", || proxy.running.held().upstream_connections[0].taken == 6);
     let (head, body) = ask_from(1, &proxy, &request("{}").replace("Host: h", "Host: h\r\nX-Tenant: b"));
     assert!(head.starts_with("HTTP/1.1 200") && body == "ok", "{head}");
     drop(stalled);

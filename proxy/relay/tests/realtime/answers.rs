@@ -27,14 +27,15 @@ fn each_response_is_one_exchange() {
         let identity = &record.identity;
         assert_eq!((identity.dialect, &*identity.model), (Dialect::Realtime, "gpt-realtime-2025-08-28"));
         assert!(identity.response_id.as_deref().is_some_and(|id| id.starts_with("resp_")));
-        assert_eq!(identity.conversation_id.as_deref(), Some("conv_1"));
+        assert_eq!(identity.links.as_deref().unwrap().conversation.as_str(), "conv_1");
         assert_eq!(identity.request_id.as_deref(), Some("my-1"));
         assert_eq!((record.status, record.streamed, record.ending), (101, true, Ending::Complete));
         assert_eq!(record.tokens.output_provenance, Provenance::Reported);
         let counts = [
-            (TokenType::Input, 55),
-            (TokenType::InputCached, 64),
-            (TokenType::InputAudio, 13),
+            (TokenType::Input, 60),
+            (TokenType::InputCached, 59),
+            (TokenType::InputCachedAudio, 5),
+            (TokenType::InputAudio, 8),
             (TokenType::Output, 30),
             (TokenType::OutputAudio, 91),
         ];
@@ -390,7 +391,8 @@ fn responses_over_a_socket_are_metered_by_their_stream() {
     assert_eq!((identity.dialect, &*identity.model), (Dialect::OpenaiResponses, "gpt-asked"));
     assert_eq!(identity.response_model.as_deref(), Some("gpt-x"));
     assert_eq!(identity.response_id.as_deref(), Some("resp_b"));
-    assert_eq!(identity.previous_response_id.as_deref(), Some("resp_0"));
+    let links = identity.links.as_deref().unwrap();
+    assert_eq!(links.previous_response.as_str(), "resp_0");
     assert_eq!((whole.tokens.input(), whole.tokens.output(), whole.visible_chars), (9, 7, 3));
     assert_eq!(whole.ending, Ending::Complete);
     assert_eq!(

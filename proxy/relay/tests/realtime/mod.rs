@@ -48,7 +48,7 @@ fn done(id: &str, status: &str, details: Value) -> Value {
         "conversation_id": "conv_1",
         "usage": {"total_tokens": 253, "input_tokens": 132, "output_tokens": 121,
             "input_token_details": {"text_tokens": 119, "audio_tokens": 13, "image_tokens": 0,
-                "cached_tokens": 64, "cached_tokens_details": {"text_tokens": 64, "audio_tokens": 0}},
+                "cached_tokens": 64, "cached_tokens_details": {"text_tokens": 59, "audio_tokens": 5}},
             "output_token_details": {"text_tokens": 30, "audio_tokens": 91}},
     }})
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chance::Side;
 use connect::{Address, Protocol, Target, Tls, TlsFiles, Verification};
-use meter::{RateLimits, Record};
+use meter::{RateLimits, Record, Stated};
 use relay::{
     Class, Control, Dropped, EngineKind, Inbox, Listen, ListenAddress, ModelSlot, Observer, Passthrough,
     Plan, Refusal, RoleSource, RuleKind, Running, Shares, TokenRejection, Upstream, UsageStep, outbox, start,
@@ -51,6 +51,7 @@ pub(crate) struct Seen {
     /// Exchanges in the in-flight gauge.
     pub(crate) seated: i64,
     pub(crate) passed: Vec<Passthrough>,
+    pub(crate) mislabelled: Vec<Stated>,
     pub(crate) refused: Vec<Refusal>,
     /// The known tenants of rejected requests.
     pub(crate) rejected: Vec<(String, Refusal)>,
@@ -204,7 +205,8 @@ pub(crate) fn plan(upstream: SocketAddr) -> TestPlan {
         stall: Duration::from_secs(1),
         tokens_max: 10_000_000,
         connect_timeout: Duration::from_secs(2),
-        head_timeout: Duration::from_secs(5),
+        // Long enough for the tests of other subjects on a busy machine.
+        head_timeout: Duration::from_secs(30),
         pool_idle: Duration::from_secs(4),
         pool_size: 8,
         drain_delay: Duration::ZERO,
@@ -264,6 +266,9 @@ impl Observer for Recorder {
             std::mem::take(&mut seen.panics)
         };
         assert!(!panics, "asked for by the test");
+    }
+    fn mislabelled(&mut self, stated: Stated) {
+        self.0.lock().unwrap().mislabelled.push(stated);
     }
     fn refuse(&mut self, reason: Refusal) {
         self.0.lock().unwrap().refused.push(reason);

@@ -21,7 +21,8 @@ fn stream(model: &str, concurrency: f64, first_token_ms: u64, tokens_per_second:
         concurrency,
         ..Timing::default()
     };
-    timing.position[0] = Span { tokens: 64, ns: (64e9 / tokens_per_second) as u64 };
+    timing.pace.get_or_insert_default().position[0] =
+        Span { tokens: 64, ns: (64e9 / tokens_per_second) as u64 };
     Record {
         identity: Identity::new("gpu", "vllm", Dialect::OpenaiChat, model),
         asked_stream: true,
@@ -38,6 +39,9 @@ fn stream(model: &str, concurrency: f64, first_token_ms: u64, tokens_per_second:
         visible_chars: 0,
         usage_rejected: 0,
         cached_excess: 0,
+        disagreement: None,
+        unknown_counts: Vec::new(),
+        is_compacted: false,
         upstream_attempts: 1,
     }
 }

@@ -1,6 +1,5 @@
 //! The errors of a start: the cause, the setting and the remedy.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,9 +11,14 @@ use crate::plan::Plan;
 use crate::settings::setting;
 
 /// The error of a start. Every part that had started was stopped again.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A listener could not be bound.
+    #[error(
+        "{}: cannot listen on {address}: {cause}; {}",
+        writer(flag, origin),
+        bind_remedy(address, flag, cause)
+    )]
     Bind {
         /// The address.
         address: ListenAddress,
@@ -23,9 +27,13 @@ pub enum StartError {
         /// The origin of the address.
         origin: Origin,
         /// The error of the system.
+        #[source]
         cause: io::Error,
     },
     /// The system chose a port for a listener that is an upstream's port.
+    #[error(
+        "--upstream: {url} is tokenmeter's own listener {reached}; start the inference server, or name its own address"
+    )]
     Loop {
         /// The upstream's URL.
         url: String,
@@ -33,6 +41,10 @@ pub enum StartError {
         reached: SocketAddr,
     },
     /// Rules of the kernel send tokenmeter's own connections to its listener.
+    #[error(
+        "--transparent: tokenmeter's own connections to {url} are redirected to its listener; run \
+         `tokenmeter redirect` with --exclude-uid {uid}"
+    )]
     Redirected {
         /// The upstream's URL.
         url: String,
@@ -40,6 +52,11 @@ pub enum StartError {
         uid: u32,
     },
     /// Another process of this host writes the ledger.
+    #[error(
+        "--ledger: process {writer} writes {}; give each process its own file, stop that process, or write \
+         --ledger-wait to keep rows in memory until it ends",
+        path.display()
+    )]
     LedgerInUse {
         /// The open month's file.
         path: PathBuf,
@@ -47,6 +64,7 @@ pub enum StartError {
         writer: u32,
     },
     /// Tokenizers could not be read.
+    #[error("{origin}: {}", errors.join("; "))]
     Tokenizers {
         /// The error of each.
         errors: Vec<String>,
@@ -54,9 +72,11 @@ pub enum StartError {
         origin: Origin,
     },
     /// The GPUs cannot be read as the settings require.
-    Gpu(io::Error),
+    #[error("cannot read the GPUs: {0}; change the settings gpu, gpu_exporter, gpus")]
+    Gpu(#[source] io::Error),
     /// A thread, or its event loop, could not be created.
-    Thread(io::Error),
+    #[error("cannot create a thread: {0}; raise the limit on threads or open files")]
+    Thread(#[source] io::Error),
 }
 
 impl StartError {
@@ -89,75 +109,33 @@ impl StartError {
     }
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bind { address, flag, origin, cause } => {
-                match origin {
-                    Origin::Default => write!(f, "{flag} (its default): ")?,
-                    written => write!(f, "{written}: ")?,
-                }
-                write!(f, "cannot listen on {address}: {cause}; ")?;
-                match (cause.kind(), address) {
-                    (io::ErrorKind::NotFound, ListenAddress::Unix { .. }) => {
-                        write!(f, "create the directory, or choose another path with {flag}")
-                    }
-                    (io::ErrorKind::AddrInUse, ListenAddress::Unix { .. }) => {
-                        write!(f, "stop the process that listens there, or choose another path with {flag}")
-                    }
-                    (_, ListenAddress::Unix { .. }) => write!(f, "choose another path with {flag}"),
-                    (io::ErrorKind::AddrInUse, _) => {
-                        write!(f, "stop the process that listens there, or choose another port with {flag}")
-                    }
-                    (io::ErrorKind::AddrNotAvailable, ListenAddress::Tcp(address)) => {
-                        write!(
-                            f,
-                            "choose an address of this machine with {flag}, as in 0.0.0.0:{}",
-                            address.port()
-                        )
-                    }
-                    (io::ErrorKind::PermissionDenied, _) => {
-                        write!(f, "choose a port from 1024 on with {flag}, or permit tokenmeter this one")
-                    }
-                    _ => write!(f, "choose another address with {flag}"),
-                }
-            }
-            Self::Loop { url, reached } => write!(
-                f,
-                "--upstream: {url} is tokenmeter's own listener {reached}; start the inference server, or name \
-                 its own address"
-            ),
-            Self::Redirected { url, uid } => write!(
-                f,
-                "--transparent: tokenmeter's own connections to {url} are redirected to its listener; run \
-                 `tokenmeter redirect` with --exclude-uid {uid}"
-            ),
-            Self::LedgerInUse { path, writer } => write!(
-                f,
-                "--ledger: process {writer} writes {}; give each process its own file, stop that process, or write \
-                 --ledger-wait to keep rows in memory until it ends",
-                path.display()
-            ),
-            Self::Tokenizers { errors, origin } => write!(f, "{origin}: {}", errors.join("; ")),
-            Self::Gpu(cause) => {
-                write!(f, "cannot read the GPUs: {cause}; change the settings gpu, gpu_exporter, gpus")
-            }
-            Self::Thread(cause) => {
-                write!(f, "cannot create a thread: {cause}; raise the limit on threads or open files")
-            }
-        }
+/// The setting of an address, or where it is written.
+fn writer(flag: &str, origin: &Origin) -> String {
+    match origin {
+        Origin::Default => format!("{flag} (its default)"),
+        written => written.to_string(),
     }
 }
 
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Bind { cause, .. } | Self::Gpu(cause) | Self::Thread(cause) => Some(cause),
-            Self::Loop { .. }
-            | Self::Redirected { .. }
-            | Self::LedgerInUse { .. }
-            | Self::Tokenizers { .. } => None,
+fn bind_remedy(address: &ListenAddress, flag: &str, cause: &io::Error) -> String {
+    match (cause.kind(), address) {
+        (io::ErrorKind::NotFound, ListenAddress::Unix { .. }) => {
+            format!("create the directory, or choose another path with {flag}")
         }
+        (io::ErrorKind::AddrInUse, ListenAddress::Unix { .. }) => {
+            format!("stop the process that listens there, or choose another path with {flag}")
+        }
+        (_, ListenAddress::Unix { .. }) => format!("choose another path with {flag}"),
+        (io::ErrorKind::AddrInUse, _) => {
+            format!("stop the process that listens there, or choose another port with {flag}")
+        }
+        (io::ErrorKind::AddrNotAvailable, ListenAddress::Tcp(address)) => {
+            format!("choose an address of this machine with {flag}, as in 0.0.0.0:{}", address.port())
+        }
+        (io::ErrorKind::PermissionDenied, _) => {
+            format!("choose a port from 1024 on with {flag}, or permit tokenmeter this one")
+        }
+        _ => format!("choose another address with {flag}"),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The client of the admin address of a running tokenmeter, for `top` and `curve`.
 
-use std::fmt;
 use std::path::Path;
 
 use connect::{TlsError, TlsFiles};
@@ -19,32 +18,22 @@ pub(super) fn admin_client(url: &Url, ca: Option<&Path>) -> Result<Fetcher, Admi
 }
 
 /// The error of a client's trusted roots.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum AdminClientError {
     /// Roots are named for a URL without TLS.
+    #[error("--ca has no effect on {0}, which has no TLS; write https:// there, or remove --ca")]
     NoTls(Url),
     /// The roots cannot be read.
+    #[error("{0}; {remedy}", remedy = roots_remedy(.0))]
     Tls(TlsError),
 }
 
-impl fmt::Display for AdminClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoTls(url) => {
-                write!(
-                    f,
-                    "--ca has no effect on {url}, which has no TLS; write https:// there, or remove --ca"
-                )
-            }
-            Self::Tls(error @ TlsError::NoSystemRoots) => {
-                write!(f, "{error}; install ca-certificates, or name a PEM file with --ca")
-            }
-            Self::Tls(error) => write!(f, "{error}; name a complete PEM file with --ca"),
-        }
+fn roots_remedy(error: &TlsError) -> &'static str {
+    match error {
+        TlsError::NoSystemRoots => "install ca-certificates, or name a PEM file with --ca",
+        _ => "name a complete PEM file with --ca",
     }
 }
-
-impl std::error::Error for AdminClientError {}
 
 #[cfg(test)]
 mod tests {

@@ -125,65 +125,44 @@ async fn read(from: &Url, fetcher: &Fetcher, token: Option<&BearerToken>) -> Res
 }
 
 /// The error of the command.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum CurveError {
+    #[error("cannot start: {0}")]
     Runtime(io::Error),
     /// The trusted roots are invalid.
+    #[error("{0}")]
     Tls(AdminClientError),
     /// A variable is invalid.
+    #[error("{0}")]
     Config(Diagnostic),
     /// The token file cannot be read.
+    #[error("the token file {path} cannot be read: {1}; name the file with --token-file", path = .0.display())]
     Token(PathBuf, io::Error),
+    #[error("{0}/metrics cannot be read: {1}; name the admin address of a running tokenmeter with --from")]
     Unreached(Url, Error),
     /// The status, and the first line of the body.
+    #[error("{0}/metrics responds {1}: {2}{remedy}", remedy = status_remedy(*.1))]
     Status(Url, u16, String),
+    #[error("{0}/metrics: {1}")]
     ReadingError(Url, ReadingError),
     /// The page is valid but has no matching stream.
-    Nothing {
-        args: Box<CurveArgs>,
-        timed: Vec<String>,
-    },
+    #[error(fmt = nothing)]
+    Nothing { args: Box<CurveArgs>, timed: Vec<String> },
+    #[error("the SVG cannot be rendered: {0}; --format table has the same numbers")]
     Svg(String),
+    #[error("cannot write {path}: {1}; name another file with --output", path = .0.display())]
     Write(PathBuf, io::Error),
 }
 
-impl fmt::Display for CurveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Runtime(error) => write!(f, "cannot start: {error}"),
-            Self::Tls(error) => write!(f, "{error}"),
-            Self::Config(error) => write!(f, "{error}"),
-            Self::Token(path, error) => {
-                let path = path.display();
-                write!(f, "the token file {path} cannot be read: {error}; name the file with --token-file")
-            }
-            Self::Unreached(from, error) => write!(
-                f,
-                "{from}/metrics cannot be read: {error}; name the admin address of a running tokenmeter with --from"
-            ),
-            Self::Status(from, status, line) => {
-                write!(f, "{from}/metrics responds {status}: {line}")?;
-                match status {
-                    421 => Ok(()),
-                    401 => f.write_str("; name that file with --token-file"),
-                    _ => f.write_str("; name the admin address of a running tokenmeter with --from"),
-                }
-            }
-            Self::ReadingError(from, why) => write!(f, "{from}/metrics: {why}"),
-            Self::Nothing { args, timed } => nothing(f, args, timed),
-            Self::Svg(error) => {
-                write!(f, "the SVG cannot be rendered: {error}; --format table has the same numbers")
-            }
-            Self::Write(path, error) => {
-                write!(f, "cannot write {}: {error}; name another file with --output", path.display())
-            }
-        }
+fn status_remedy(status: u16) -> &'static str {
+    match status {
+        421 => "",
+        401 => "; name that file with --token-file",
+        _ => "; name the admin address of a running tokenmeter with --from",
     }
 }
 
-impl std::error::Error for CurveError {}
-
-fn nothing(f: &mut fmt::Formatter<'_>, args: &CurveArgs, timed: &[String]) -> fmt::Result {
+fn nothing(args: &CurveArgs, timed: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let CurveArgs { from, model, over, .. } = args;
     match (model, over) {
         (Some(model), _) if !timed.is_empty() => {

@@ -1,7 +1,6 @@
 //! The command `drain`: orders the drain of a running tokenmeter and waits for its end. It finds the admin address and
 //! the token as `run` does, so that it needs no flags in the same container.
 
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -87,61 +86,39 @@ fn expect(address: SocketAddr, status: u16, response: Response) -> Result<(), Dr
 }
 
 /// The error of the command.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum DrainError {
     /// The settings file cannot be read.
+    #[error("{0}")]
     Config(Diagnostic),
     /// No token file is named.
+    #[error(
+        "no token file is named; add {} FILE, or set {} as for the proxy",
+        setting(TOKEN_FILE).flag(),
+        setting(TOKEN_FILE).variable()
+    )]
     NoTokenFile,
     /// The token file cannot be read.
+    #[error(
+        "the token file {path} cannot be read: {1}; name the file of the running tokenmeter, which creates it",
+        path = .0.display()
+    )]
     Token(PathBuf, io::Error),
     /// The admin address is invalid.
+    #[error("{text} is not an admin address: {1}; write ADDRESS:PORT", text = .0.escape_debug())]
     Address(String, io::Error),
     /// The order got no response.
+    #[error(
+        "http://{0}/drain cannot be reached: {1}; name the admin address of a running tokenmeter with --admin"
+    )]
     Order(SocketAddr, Error),
     /// The connection ended before the drain.
+    #[error("the tokenmeter at {0} ended before the drain was complete: {1}; its log has the reason")]
     Wait(SocketAddr, Error),
     /// The status, and the first line of the body.
+    #[error("http://{0} responds {1}: {2}")]
     Status(SocketAddr, u16, String),
 }
-
-impl fmt::Display for DrainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => write!(f, "{error}"),
-            Self::NoTokenFile => {
-                let row = setting(TOKEN_FILE);
-                write!(
-                    f,
-                    "no token file is named; add {} FILE, or set {} as for the proxy",
-                    row.flag(),
-                    row.variable()
-                )
-            }
-            Self::Token(path, error) => write!(
-                f,
-                "the token file {} cannot be read: {error}; name the file of the running tokenmeter, which creates it",
-                path.display()
-            ),
-            Self::Address(text, error) => {
-                write!(f, "{} is not an admin address: {error}; write ADDRESS:PORT", text.escape_debug())
-            }
-            Self::Order(address, error) => write!(
-                f,
-                "http://{address}/drain cannot be reached: {error}; name the admin address of a running tokenmeter with --admin"
-            ),
-            Self::Wait(address, error) => {
-                write!(
-                    f,
-                    "the tokenmeter at {address} ended before the drain was complete: {error}; its log has the reason"
-                )
-            }
-            Self::Status(address, status, line) => write!(f, "http://{address} responds {status}: {line}"),
-        }
-    }
-}
-
-impl std::error::Error for DrainError {}
 
 /// The maximum time of the order, which is answered at once.
 const ORDER_MAX_TIME: Duration = Duration::from_secs(10);

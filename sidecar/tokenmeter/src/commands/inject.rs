@@ -29,12 +29,16 @@ pub struct InjectArgs {
     /// Address of the HTTPS listener, ADDRESS:PORT.
     #[arg(long, value_name = "ADDR", required_unless_present = "dry_run")]
     listen: Option<SocketAddr>,
-    /// Certificate chain (PEM). Config, certificate and key are read again when they change.
+    /// Certificate chain (PEM). All files are read again when they change.
     #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
     cert: Option<PathBuf>,
     /// Private key (PEM).
     #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
     key: Option<PathBuf>,
+    /// Trusted root certificates (PEM) of the API server's client certificate; with it, a review needs a certificate of
+    /// theirs, and a probe does not.
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    client_ca: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -68,6 +72,7 @@ pub(crate) fn run(args: &InjectArgs) -> Result<ExitCode, InjectError> {
             config: args.config.clone(),
             certificate: certificate.clone(),
             key: key.clone(),
+            client_ca: args.client_ca.clone(),
         }),
         _ => preview(&args.config, args.dry_run.as_deref().unwrap_or(Path::new(""))),
     }

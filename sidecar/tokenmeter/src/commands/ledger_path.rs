@@ -1,7 +1,6 @@
 //! Finds the ledger for commands that read it beside a running proxy: like `run`, from the flag, the
 //! variable or the settings file.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -84,54 +83,39 @@ fn find(flag: Option<&str>, config: Option<&str>, machine: &dyn Machine) -> Resu
 }
 
 /// The error of a search for the ledger.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NoLedger {
     /// Neither flag nor variable names a ledger, and there is no settings file.
+    #[error("no ledger is named; add --ledger PATH, or set {} as for the proxy", variable("ledger"))]
     Unnamed,
     /// The settings file cannot be read.
+    #[error("{0}")]
     Config(Diagnostic),
     /// The path is that of a folder.
+    #[error("{0} is a folder; name the ledger's file of the open month in it, {file}", file = file_in(.0))]
     Folder(String),
     /// The settings file names no ledger.
+    #[error("{0} names no ledger; add `ledger: PATH` to it, or --ledger PATH")]
     NotIn(String),
     /// The ledger is a central store, and the command works on files.
+    #[error(
+        "this command works on the ledger file that a proxy writes, not on a central store: add --ledger PATH"
+    )]
     Central,
     /// The ledger is a file, and the command works on central stores.
+    #[error(
+        "this command works on a central store, not on the ledger file {0}, whose rows the setting \
+         `ledger_keep_days` of its proxy deletes: add --ledger postgres://…"
+    )]
     File(String),
 }
 
-impl fmt::Display for NoLedger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unnamed => write!(
-                f,
-                "no ledger is named; add --ledger PATH, or set {} as for the proxy",
-                variable("ledger")
-            ),
-            Self::Config(error) => write!(f, "{error}"),
-            Self::Folder(path) => {
-                write!(f, "{path} is a folder; name the ledger's file of the open month in it")?;
-                match Path::new(path).join("tokenmeter.db") {
-                    file if file.is_file() => write!(f, ", as in --ledger {}", file.display()),
-                    _ => f.write_str(", which ends in .db"),
-                }
-            }
-            Self::NotIn(config) => {
-                write!(f, "{config} names no ledger; add `ledger: PATH` to it, or --ledger PATH")
-            }
-            Self::File(path) => write!(
-                f,
-                "this command works on a central store, not on the ledger file {path}, whose rows the setting \
-                 `ledger_keep_days` of its proxy deletes: add --ledger postgres://…"
-            ),
-            Self::Central => f.write_str(
-                "this command works on the ledger file that a proxy writes, not on a central store: add --ledger PATH",
-            ),
-        }
+fn file_in(folder: &str) -> String {
+    match Path::new(folder).join("tokenmeter.db") {
+        file if file.is_file() => format!("as in --ledger {}", file.display()),
+        _ => "which ends in .db".to_owned(),
     }
 }
-
-impl std::error::Error for NoLedger {}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! The command `man`: writes the manual pages, one for each command.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,22 +24,12 @@ fn write(folder: &Path, command: Command) -> io::Result<()> {
 }
 
 /// The pages could not be written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("manual pages for {}: {error}", folder.display())]
 pub(crate) struct ManError {
     folder: PathBuf,
+    #[source]
     error: io::Error,
-}
-
-impl fmt::Display for ManError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "manual pages for {}: {}", self.folder.display(), self.error)
-    }
-}
-
-impl std::error::Error for ManError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
 }
 
 #[cfg(test)]

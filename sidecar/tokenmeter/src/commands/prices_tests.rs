@@ -62,19 +62,19 @@ fn flags_are_parsed() {
 fn show_prints_the_prices_and_their_entry() {
     let text = shown("gpt-4o --at 2026-09-30");
     assert!(text.contains("entry    gpt-4o (until 2026-10-01), line 22\n"), "{text}");
-    assert!(text.contains("\ninput                     5.00\n"), "{text}");
+    assert!(text.contains("\ninput                         5.00\n"), "{text}");
     let text = shown("gpt-4o --at 2026-10-01 --tier batch");
     assert!(text.contains("entry    gpt-4o (from 2026-10-01), line 27\n"), "{text}");
     assert!(text.contains("tier     batch\n"), "{text}");
-    assert!(text.contains("\ncached_input             0.625\n"), "{text}");
-    assert!(text.contains("\ncache_write             1.25 *\n"), "{text}");
-    assert!(text.contains("\ninput_image             1.25 *\n"), "{text}");
+    assert!(text.contains("\ncached_input                 0.625\n"), "{text}");
+    assert!(text.contains("\ncache_write                 1.25 *\n"), "{text}");
+    assert!(text.contains("\ninput_image                 1.25 *\n"), "{text}");
     assert!(text.contains("\n* derived: cached_input, cache_write, input_image and input_video "), "{text}");
     let text = shown("claude-sonnet-5 --at 2026-11-21 --tier flex");
     assert!(text.contains("tier     standard: the entry has no prices for `flex`\n"), "{text}");
-    assert!(text.contains("\noutput                   15.00         22.50\n"), "{text}");
-    assert!(text.contains("\ncache_write_1h            6.00         12.00\n"), "{text}");
-    assert!(text.contains("\noutput_audio          unpriced      unpriced\n"), "{text}");
+    assert!(text.contains("\noutput                       15.00         22.50\n"), "{text}");
+    assert!(text.contains("\ncache_write_1h                6.00         12.00\n"), "{text}");
+    assert!(text.contains("\noutput_audio              unpriced      unpriced\n"), "{text}");
     let text = shown("qwen3-8b --at 2026-11-21 --provider vllm --upstream main");
     assert!(text.contains("qwen3-8b (provider vllm)"), "{text}");
 }
@@ -100,7 +100,7 @@ fn show_prints_the_prices_of_a_tenant() {
         let entry = args.find(&book, at_us).expect("it has a price");
         let text = render::show(&book, entry, &args, at_us);
         assert!(text.contains(tenant), "{line}: {text}");
-        assert!(text.contains(&format!("\noutput                    {output}\n")), "{line}: {text}");
+        assert!(text.contains(&format!("\noutput                        {output}\n")), "{line}: {text}");
         let json: serde_json::Value =
             serde_json::from_str(&render::show_json(&book, entry, &args, at_us)).expect("it is JSON");
         assert_eq!(json["rates"][0]["tokens"]["output"]["per_million"], output, "{line}");
@@ -207,5 +207,5 @@ fn lint_prints_errors_and_warnings_with_lines() {
     let rounded = EXAMPLE.replace("output: 0.40", "output: 0.4000004");
     let text = render::lint("p.yaml", &Book::read(&rounded));
     assert!(text.starts_with("p.yaml:13: warning: `output`: 0.4000004 was rounded to 0.40,"), "{text}");
-    assert!(text.contains("USD, 7 entries, 12 rates, 1 warning, hash "), "{text}");
+    assert!(text.contains("USD, 7 entries, 13 rates, 1 warning, hash "), "{text}");
 }

@@ -1,7 +1,7 @@
 //! The command `redirect`: rules in the current network namespace that send connections to a server's port to
 //! tokenmeter instead. `nft` sets them in one transaction, in a table of their own.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -98,33 +98,31 @@ fn set(rules: &str) -> Result<(), RedirectError> {
 }
 
 /// The error of the command.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum RedirectError {
     /// The port of the server is also tokenmeter's.
+    #[error("port {0} cannot be redirected to itself; choose another --to")]
     Same(u16),
     /// nft did not start.
+    #[error("{}", not_started(.0))]
     Start(io::Error),
     /// The message of nft.
+    #[error("{capability}nft: {0}", capability = capability(.0))]
     Nft(String),
 }
 
-impl fmt::Display for RedirectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Same(port) => write!(f, "port {port} cannot be redirected to itself; choose another --to"),
-            Self::Start(error) if error.kind() == io::ErrorKind::NotFound => {
-                f.write_str("nft is not installed; install it with `apt-get install nftables`")
-            }
-            Self::Start(error) => write!(f, "nft cannot be started: {error}"),
-            Self::Nft(message) if message.contains("Operation not permitted") => {
-                write!(f, "the rules need the capability NET_ADMIN; nft: {message}")
-            }
-            Self::Nft(message) => write!(f, "nft: {message}"),
+fn not_started(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "nft is not installed; install it with `apt-get install nftables`".to_owned()
         }
+        _ => format!("nft cannot be started: {error}"),
     }
 }
 
-impl std::error::Error for RedirectError {}
+fn capability(message: &str) -> &'static str {
+    if message.contains("Operation not permitted") { "the rules need the capability NET_ADMIN; " } else { "" }
+}
 
 const EXAMPLES: &str = "\
 Examples:

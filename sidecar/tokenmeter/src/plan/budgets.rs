@@ -149,8 +149,11 @@ impl Reader<'_> {
         if let Some(written) = written.filter(|_| unknown_paths == Some(UnknownPaths::Refuse)) {
             self.check_enforced(written, budget.enforce);
         }
+        let refuse_unknown_methods = self.refuses(entry, "unknown_methods", budget.enforce);
         Terms {
             unknown_paths: unknown_paths.unwrap_or_default(),
+            refuse_unknown_methods: refuse_unknown_methods
+                .unwrap_or(unknown_paths == Some(UnknownPaths::Refuse)),
             refuse_unreadable: refuse_unreadable.unwrap_or(budget.refuse_unpriced),
             refuse_uncountable: refuse_uncountable.unwrap_or(false),
         }

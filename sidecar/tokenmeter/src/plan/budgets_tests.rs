@@ -123,7 +123,15 @@ fn terms_follow_the_treatments() {
         (", unpriced: refuse, unreadable: allow", meters),
         (", unreadable: refuse", Terms { refuse_unreadable: true, ..meters }),
         (", uncountable: refuse", Terms { refuse_uncountable: true, ..meters }),
-        (", unknown_paths: refuse", Terms { unknown_paths: UnknownPaths::Refuse, ..meters }),
+        (
+            ", unknown_paths: refuse",
+            Terms { unknown_paths: UnknownPaths::Refuse, refuse_unknown_methods: true, ..meters },
+        ),
+        (
+            ", unknown_paths: refuse, unknown_methods: allow",
+            Terms { unknown_paths: UnknownPaths::Refuse, ..meters },
+        ),
+        (", unknown_methods: refuse", Terms { refuse_unknown_methods: true, ..meters }),
         (", unknown_paths: pass", Terms { unknown_paths: UnknownPaths::Pass, ..meters }),
     ] {
         let yaml = format!(
@@ -207,7 +215,8 @@ fn errors_have_their_line() {
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    period: day",
             "t.yaml:5: a budget has no key `period`; known are name, tenants, max_budget, soft_budget, \
-             budget_duration, shared, enforce, unpriced, unknown_paths, unreadable, uncountable",
+             budget_duration, shared, enforce, unpriced, unknown_paths, unknown_methods, unreadable, \
+             uncountable",
         ),
         (
             "{name: a, max_budget: 1, budget_duration: day}\n  - {name: a, max_budget: 1, budget_duration: week}",

@@ -114,6 +114,7 @@ impl Effective {
             let refused = |refuses: bool| BUDGET_UNPRICED[usize::from(refuses)].to_owned();
             all.extend([
                 shown("unknown_paths", terms.unknown_paths.name().to_owned()),
+                shown("unknown_methods", refused(terms.refuse_unknown_methods)),
                 shown("unreadable", refused(terms.refuse_unreadable)),
                 shown("uncountable", refused(terms.refuse_uncountable)),
             ]);

@@ -39,19 +39,14 @@ impl Reader<'_> {
 }
 
 /// The error of a store's address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AddressError {
     /// The URL is invalid.
+    #[error("{0}")]
     Url(String),
     /// The password file is unreadable or empty.
+    #[error("{0}")]
     Password(String),
-}
-
-impl std::fmt::Display for AddressError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Url(problem) | Self::Password(problem)) = self;
-        f.write_str(problem)
-    }
 }
 
 /// Returns a store's address with its password: that of the URL, else of the file, else of `PGPASSWORD`, else of

@@ -64,7 +64,7 @@ pub const OFF: &str = "off";
 /// The values of `detached_work`.
 pub const DETACHED_WORK: [&str; 3] = [AUTO, "allow", "refuse"];
 
-/// The values of a budget's `unpriced`, `unreadable` and `uncountable`; the first is the default.
+/// The values of a budget's `unpriced`, `unknown_methods`, `unreadable` and `uncountable`; the first is the default.
 pub const BUDGET_UNPRICED: [&str; 2] = ["allow", "refuse"];
 
 /// The values of a budget's `unknown_paths`; the first is the default.

@@ -104,6 +104,7 @@ pub const BUDGET_LIST: List = List {
         "enforce",
         "unpriced",
         "unknown_paths",
+        "unknown_methods",
         "unreadable",
         "uncountable",
     ],

@@ -1,5 +1,6 @@
 //! A child process, killed on drop, and a small HTTP client.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
@@ -36,6 +37,8 @@ pub(crate) fn finished(output: Output) -> (Option<i32>, String, String) {
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
+    /// The lines before the start line, which may be any that the program writes meanwhile.
+    before_start: RefCell<Vec<String>>,
     /// The listener of clients.
     pub(crate) data: SocketAddr,
     /// The admin address.
@@ -63,8 +66,11 @@ impl Running {
                 let _ = sender.send(line);
             }
         });
-        let mut running = Self { child, lines, data: ([0; 4], 0).into(), admin: ([0; 4], 0).into() };
-        let line = running.line("listening on http://");
+        let before_start = RefCell::default();
+        let mut running =
+            Self { child, lines, before_start, data: ([0; 4], 0).into(), admin: ([0; 4], 0).into() };
+        let (line, before) = running.next_line("listening on http://");
+        running.before_start = before.into();
         running.data = address_after(&line, "listening on http://");
         running.admin = address_after(&line, "metrics http://");
         running
@@ -72,11 +78,20 @@ impl Running {
 
     /// Waits for the next line on stderr that contains `part`.
     pub(crate) fn line(&self, part: &str) -> String {
+        let mut before = self.before_start.borrow_mut();
+        match before.iter().position(|line| line.contains(part)) {
+            Some(at) => before.remove(at),
+            None => self.next_line(part).0,
+        }
+    }
+
+    /// Waits for the next line that contains `part`. Returns it and those before it.
+    fn next_line(&self, part: &str) -> (String, Vec<String>) {
         let deadline = Instant::now() + PATIENCE;
         let mut seen = Vec::new();
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(line) if line.contains(part) => return line,
+                Ok(line) if line.contains(part) => return (line, seen),
                 Ok(line) => seen.push(line),
                 Err(RecvTimeoutError::Timeout) => panic!("no line with {part:?} in time: {seen:#?}"),
                 Err(RecvTimeoutError::Disconnected) => panic!("no line with {part:?}: {seen:#?}"),

@@ -7,12 +7,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};
 
@@ -89,19 +90,38 @@ impl Identity {
             .with_no_client_auth();
         Self { certificate: made.cert.pem(), key: made.signing_key.serialize_pem(), client: Arc::new(client) }
     }
+
+    /// Returns the same client with the certificate of another identity.
+    fn presenting(&self, other: &Self) -> Self {
+        let chain =
+            CertificateDer::pem_slice_iter(other.certificate.as_bytes()).map(Result::unwrap).collect();
+        let key = PrivateKeyDer::from_pem_slice(other.key.as_bytes()).unwrap();
+        let client = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.certificate.as_bytes()).unwrap()).unwrap();
+        let client = client.with_root_certificates(roots).with_client_auth_cert(chain, key).unwrap();
+        Self { certificate: self.certificate.clone(), key: self.key.clone(), client: Arc::new(client) }
+    }
 }
 
 /// A running webhook, killed on drop.
 struct Webhook {
     child: std::process::Child,
-    lines: std::sync::mpsc::Receiver<String>,
+    lines: Mutex<std::sync::mpsc::Receiver<String>>,
     address: SocketAddr,
 }
 
 impl Webhook {
     fn start(mount: &Mount) -> Self {
+        Self::with(mount, &[])
+    }
+
+    fn with(mount: &Mount, more: &[&str]) -> Self {
+        let arguments = arguments(mount, "127.0.0.1:0");
         let mut command =
-            tokenmeter(&arguments(mount, "127.0.0.1:0").iter().map(String::as_str).collect::<Vec<_>>());
+            tokenmeter(&arguments.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stderr = std::io::BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = std::sync::mpsc::channel();
@@ -111,7 +131,7 @@ impl Webhook {
                 let _ = sender.send(line);
             }
         });
-        let mut webhook = Self { child, lines, address: ([0; 4], 0).into() };
+        let mut webhook = Self { child, lines: Mutex::new(lines), address: ([0; 4], 0).into() };
         webhook.address = address_after(&webhook.line("listening on https://"), "listening on https://");
         webhook
     }
@@ -120,7 +140,8 @@ impl Webhook {
     fn line(&self, part: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let line = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.lines.lock().unwrap().recv_timeout(left);
             let line = line.unwrap_or_else(|error| panic!("no line with {part:?}: {error}"));
             if line.contains(part) {
                 return line;
@@ -297,6 +318,58 @@ fn idle_connections_keep_no_review_out() {
     let mut answer = String::new();
     let _ = last.read_to_string(&mut answer);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+}
+
+/// Pods of a megabyte in hundreds of connections: what is kept of them is bounded, and the next review is answered.
+#[test]
+fn hostile_reviews_at_once_stay_within_64_mib() {
+    let identity = Identity::new();
+    let mut mount = Mount::new("hostile");
+    mount.write(&identity.certificate, &identity.key, CONFIG);
+    let webhook = Webhook::start(&mount);
+    let with = |part: &str, items: usize| {
+        let mut review = review();
+        review["request"]["object"]["spec"]["volumes"] = "@".into();
+        review.to_string().replace("\"@\"", &format!("[{}]", vec![part; items].join(",")))
+    };
+    // Too many values; nearly as many as are kept, at the greatest cost; and text.
+    let text = format!("\"{}\"", "x".repeat(3_900_000));
+    let bodies = [with(r#"{"name":""}"#, 120_000), with(r#"{"a":{"b":{"c":{}}}}"#, 2_400), with(&text, 1)];
+    let (refused, message) = webhook.request(&identity, "POST /", bodies[0].as_bytes()).unwrap();
+    assert_eq!(refused, 413);
+    assert!(message.contains("more than 10000 JSON values"), "{message}");
+    std::thread::scope(|scope| {
+        for peer in 0..100 {
+            let body = &bodies[peer % bodies.len()];
+            let (webhook, identity) = (&webhook, &identity);
+            scope.spawn(move || {
+                // One that has to wait for too long gets no answer in time, which is another status.
+                let _ = webhook.request(identity, "POST /", body.as_bytes());
+            });
+        }
+    });
+    assert_eq!(webhook.image(&identity), Ok("tokenmeter:first".to_owned()));
+    let status = fs::read_to_string(format!("/proc/{}/status", webhook.child.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak_kib <= 64 * 1024, "at most {peak_kib} KiB of memory were in use");
+}
+
+#[test]
+fn review_needs_the_client_certificate() {
+    let (server, api_server, other) = (Identity::new(), Identity::new(), Identity::new());
+    let mut mount = Mount::new("client");
+    mount.write(&server.certificate, &server.key, CONFIG);
+    let authorities = mount.file("client-ca.crt");
+    fs::write(&authorities, &api_server.certificate).unwrap();
+    let webhook = Webhook::with(&mount, &["--client-ca", &authorities]);
+    assert_eq!(webhook.image(&server.presenting(&api_server)), Ok("tokenmeter:first".to_owned()));
+    let (status, message) = webhook.request(&server, "POST /", review().to_string().as_bytes()).unwrap();
+    assert_eq!(status, 403);
+    assert!(message.contains("--client-ca"), "{message}");
+    assert_eq!(webhook.request(&server, "GET /readyz", b"").unwrap().0, 200, "probes present none");
+    let refused = webhook.request(&server.presenting(&other), "POST /", review().to_string().as_bytes());
+    assert!(refused.is_err(), "its certificate is of another authority: {refused:?}");
 }
 
 const DEPLOYMENT: &str = "

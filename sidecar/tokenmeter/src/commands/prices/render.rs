@@ -117,8 +117,10 @@ pub(super) fn diff_json(old: &Book, new: &Book) -> String {
 
 /// Returns the rates of the requested tier, by prompt length; those of the standard tier if the entry lacks it.
 fn offers<'e>(entry: &'e Entry, args: &Show) -> Vec<&'e Offer> {
-    let tier = &entry.offer(args.tier.as_deref(), 0).rate.tier;
-    entry.offers.iter().filter(|offer| offer.rate.tier == *tier).collect()
+    let tier = args.tier.as_deref().unwrap_or(price::STANDARD);
+    let offers = entry.all_offers();
+    let first = entry.offers_for(tier, 0).next().unwrap_or(&entry.offers[0]);
+    offers.filter(|offer| offer.rate.tier == first.rate.tier).collect()
 }
 
 pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> String {
@@ -178,7 +180,8 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> Strin
     if offers.iter().any(|offer| offer.derived.contains(&true)) {
         text.push_str(
             "* derived: cached_input, cache_write, input_image and input_video cost as much as input, cache_write_1h \
-             as much as cache_write, reasoning as much as output\n",
+             as much as cache_write, cached_input_image as cached_input, cached_input_audio as input_audio, reasoning \
+             as output\n",
         );
     }
     text
