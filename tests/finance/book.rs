@@ -131,6 +131,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         request_id: Some(format!("{tenant}-{model}-{}", n / 2).into()),
         upstream_attempts: 1,
         cached_excess: 0,
+        usage_disagreement: None,
         day: None,
     }
 }

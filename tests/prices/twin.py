@@ -17,6 +17,7 @@ getcontext().prec = 200
 
 KEYS = [
     "input", "cached_input", "cache_write", "cache_write_1h", "input_audio", "input_image", "input_video",
+    "cached_input_audio", "cached_input_image",
     "output", "reasoning", "output_audio", "output_image", "output_video", "per_request",
 ]
 FIELDS = {
@@ -27,10 +28,13 @@ FIELDS = {
     "input_cost_per_audio_token": "input_audio",
     "input_cost_per_image_token": "input_image",
     "input_cost_per_video_token": "input_video",
+    "cache_read_input_audio_token_cost": "cached_input_audio",
+    "cache_read_input_image_token_cost": "cached_input_image",
     "output_cost_per_token": "output",
     "output_cost_per_reasoning_token": "reasoning",
     "output_cost_per_audio_token": "output_audio",
     "output_cost_per_image_token": "output_image",
+    "output_cost_per_video_token": "output_video",
     "input_cost_per_request": "per_request",
 }
 TIERS = {None: "standard", "batches": "batch"}
@@ -41,6 +45,7 @@ FORM = re.compile(
 )
 LIKE = {
     "cached_input": "input", "cache_write": "input", "cache_write_1h": "cache_write", "input_image": "input", "input_video": "input",
+    "cached_input_audio": "input_audio", "cached_input_image": "cached_input",
     "reasoning": "output",
 }
 
@@ -107,6 +112,16 @@ def rates(sheets):
             yield tier, length, [prices.get(key) for key in KEYS]
 
 
+def multiplied(entry, standard):
+    """The rates of a speed or geography, which multiply the standard ones."""
+    for tier in ("fast", "us"):
+        if tier in entry:
+            for length, prices in standard:
+                yield tier, length, [None if price is None else
+                                     int((price * entry[tier]).to_integral_value(rounding=ROUND_HALF_EVEN))
+                                     for price in prices]
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         models = json.load(file, parse_float=Decimal, parse_int=Decimal)
@@ -117,6 +132,9 @@ def main():
             if not any(price for sheet in sheets.values() for price in sheet.values()) and costs(fields):
                 continue
             for tier, above, prices in rates(sheets):
+                theirs[model, tier, above] = prices
+            standard = [(above, prices) for tier, above, prices in rates(sheets) if tier == "standard"]
+            for tier, above, prices in multiplied(fields.get("provider_specific_entry", {}), standard):
                 theirs[model, tier, above] = prices
     ours, told = {}, {}
     for line in sys.stdin:

@@ -19,6 +19,10 @@ CHAT = {"messages": [{"role": "user", "content": "q"}]}
 GENERATE = f"/v1beta/models/{gemini_fake.MODEL}:"
 BODIES = {
     "openai-chat": ("openai", "/v1/chat/completions", CHAT | {"model": openai_fake.MODEL}),
+    # Usage is requested in its name, and what that brings is removed again.
+    "openai-stream": ("openai", "/v1/chat/completions", CHAT | {"model": openai_fake.MODEL, "stream": True}),
+    "azure-stream": ("azure_openai", f"/openai/deployments/{azure_fake.DEPLOYMENT}/chat/completions?api-version={azure_fake.NEW}",
+                     CHAT | {"stream": True}),
     "openai-counted": ("openai", "/v1/chat/completions", CHAT | {"model": openai_fake.MODEL, "stream": True,
                                                                "stream_options": {"include_usage": True}}),
     "openai-response": ("openai", "/v1/responses", {"model": openai_fake.MODEL, "input": "q", "stream": True}),

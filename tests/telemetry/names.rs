@@ -85,10 +85,7 @@ const UNSHOWN: &[(&str, &str)] = &[
     ("gen_ai_client_token_usage", "the convention's older form, off by default, says the same as the newer"),
     ("gen_ai_client_inference_duration_seconds", "off by default, the server's duration says the same"),
     ("gen_ai_client_inference_time_to_first_chunk_seconds", "off by default, for dashboards of clients"),
-    (
-        "gen_ai_client_inference_time_per_output_chunk_seconds",
-        "off by default, the proxy's chunk gap is equivalent",
-    ),
+    ("gen_ai_client_inference_time_per_output_chunk_seconds", "off by default, for dashboards of clients"),
     ("gen_ai_client_embeddings_duration_seconds", "the server's duration says the same of `embeddings`"),
     ("gen_ai_client_embeddings_operation_input_tokens", "the proxy's token counter includes embeddings"),
 ];

@@ -302,6 +302,7 @@ const UNANSWERED: &[(&str, &str)] = &[
     ("tokenmeter_budget_webhooks_total", "no webhook is configured"),
     ("tokenmeter_ship_", "there is no central store"),
     ("tokenmeter_usage_events_", "there is no receiver of usage events"),
+    ("tokenmeter_unknown_usage_total", "the simulated server reports no unknown count"),
     ("tokenmeter_unpriced_tier_exchanges_total", "the simulated server reports no tiers"),
 ];
 

@@ -38,7 +38,7 @@ fn question(text: &str) -> Question {
 #[test]
 fn each_question_has_one_query_and_an_explanation() {
     let questions = questions();
-    assert_eq!(questions.len(), 29);
+    assert_eq!(questions.len(), 30);
     for (place, Question { title, reading, .. }) in questions.iter().enumerate() {
         assert!(title.starts_with(&format!("{}. ", place + 1)) && title.ends_with('?'), "{title}");
         assert!(reading.len() > 40 && reading.ends_with('.'), "{title}: how is the answer read?");

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The crates that may use a dependency; no others may. Packages of tests, benches and examples may use any.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("memchr", &["tokenmeter-scan", "tokenmeter-usage"]),
+    ("memchr", &["tokenmeter-http1", "tokenmeter-scan", "tokenmeter-usage"]),
     ("flate2", &["tokenmeter-decode", "tokenmeter-otlp", "tokenmeter-page"]),
     ("brotli-decompressor", &["tokenmeter-decode"]),
     ("zstd-safe", &["tokenmeter-decode"]),
@@ -90,7 +90,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("rustls-native-certs", &["tokenmeter-agent", "tokenmeter-connect", "tokenmeter-ship"]),
     ("tokio-rustls", &["tokenmeter-connect", "tokenmeter-inject", "tokenmeter-page"]),
     ("x509-cert", &["tokenmeter-connect", "tokenmeter-relay"]),
-    ("httparse", &["tokenmeter-relay"]),
+    ("httparse", &["tokenmeter-http1"]),
     ("httpdate", &["tokenmeter-agent", "tokenmeter-exchange", "tokenmeter-otlp"]),
     ("pin-project", &["tokenmeter-relay"]),
     ("prometheus-client", &["tokenmeter-metrics"]),
@@ -148,6 +148,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-tenant", &["tokenmeter-meter"]),
     ("tokenmeter-connect", &[]),
     ("tokenmeter-usage", &["tokenmeter-scan"]),
+    ("tokenmeter-http1", &[]),
     ("tokenmeter-websocket", &[]),
     (
         "tokenmeter-exchange",
@@ -168,6 +169,7 @@ const LINE: &[(&str, &[&str])] = &[
             "tokenmeter-tenant",
             "tokenmeter-usage",
             "tokenmeter-exchange",
+            "tokenmeter-http1",
             "tokenmeter-websocket",
         ],
     ),
@@ -245,7 +247,7 @@ const LINE: &[(&str, &[&str])] = &[
 const SCAN_MAY_USE: &[&str] = &["memchr"];
 
 /// All dependencies of other projects that the metering of an exchange may have: no engine, no runtime. Two read dates.
-const EXCHANGE_MAY_USE: &[&str] = &["http", "httpdate", "jiff"];
+const EXCHANGE_MAY_USE: &[&str] = &["foldhash", "http", "httpdate", "jiff"];
 
 pub(crate) fn is_free(package: &str) -> bool {
     [

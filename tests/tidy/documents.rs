@@ -92,6 +92,28 @@ fn documents_at_the_root_stay_short() {
     }
 }
 
+/// Each dialect is in a row of the table of providers, and each provider with a name of its own in the table of kinds.
+#[test]
+fn every_dialect_and_provider_has_a_row() {
+    let document = read("proxy/relay/providers.md");
+    let cells = |heading: &str, column: usize| -> String {
+        table_rows(section(&document, heading)).iter().map(|cells| cells[column]).collect()
+    };
+    let (dialects, providers) = (cells("What is read", 1), cells("Kinds", 2));
+    for dialect in scan::Dialect::ALL {
+        let name = dialect.name();
+        assert!(dialects.contains(&format!("`{name}`")), "no row of providers.md has the dialect {name}");
+    }
+    let hosted = read("sidecar/tokenmeter/src/plan/hosted.rs");
+    let (hosted, _) = hosted.split_once("#[cfg(test)]").expect("tests at the end");
+    let rows = hosted.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split('"').nth(2));
+    let names: Vec<_> = rows.collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(providers.contains(&format!("`{name}`")), "no row of providers.md has the provider {name}");
+    }
+}
+
 #[test]
 fn main_path_leads_from_assembly_to_ledger() {
     let text = read("ARCHITECTURE.md");

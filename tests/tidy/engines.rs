@@ -32,8 +32,7 @@ fn library_is_named_in_its_engine_only() {
     let relay = super::root().join("proxy/relay/src");
     let sources = sources(&relay);
     assert!(sources.len() > 40, "the walk found only {} files", sources.len());
-    let engines: [(&str, &[&str]); 2] =
-        [("engine/hyper", &["hyper", "hyper_util", "h2"]), ("engine/raw", &["httparse"])];
+    let engines: [(&str, &[&str]); 1] = [("engine/hyper", &["hyper", "hyper_util", "h2"])];
     for (engine, libraries) in engines {
         let engine = relay.join(engine).display().to_string();
         for (path, text) in sources.iter().filter(|(path, _)| !path.starts_with(&engine)) {

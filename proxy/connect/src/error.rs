@@ -1,6 +1,5 @@
 //! The reason why a connection failed. Its text is for the log, for readiness and for the client.
 
-use std::error::Error;
 use std::fmt;
 use std::io;
 
@@ -20,22 +19,41 @@ pub enum Step {
     Handshake,
 }
 
+impl Step {
+    /// The text of a limit that passed.
+    fn late(self) -> &'static str {
+        match self {
+            Self::Resolve => "its name was not resolved in time",
+            Self::Connect => "it did not accept a connection in time",
+            Self::Proxy => "its proxy did not open a tunnel in time",
+            Self::Handshake => "it did not finish the TLS handshake in time; if it has no TLS, write http://",
+        }
+    }
+}
+
 /// The reason why a connection failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The time limit passed during this step.
+    #[error("{}", .0.late())]
     Timeout(Step),
     /// The process has no descriptor or memory for another socket.
+    #[error("this process has no free file descriptor or memory for a socket")]
     Exhausted,
     /// The name has no address.
+    #[error("its name has no address: {0}")]
     Name(io::Error),
     /// No address accepted a connection.
+    #[error(fmt = socket_error)]
     Io(io::Error),
     /// The server's certificate is not accepted.
+    #[error("{0}")]
     Certificate(TlsFault),
     /// The TLS handshake failed.
+    #[error("{0}")]
     Tls(TlsFault),
     /// The proxy in between opened no tunnel.
+    #[error("{0}")]
     Proxy(ProxyFault),
 }
 
@@ -61,28 +79,13 @@ fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(ENOMEM | ENFILE | EMFILE | ENOBUFS))
 }
 
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Timeout(Step::Resolve) => f.write_str("its name was not resolved in time"),
-            Self::Timeout(Step::Connect) => f.write_str("it did not accept a connection in time"),
-            Self::Timeout(Step::Proxy) => f.write_str("its proxy did not open a tunnel in time"),
-            Self::Timeout(Step::Handshake) => {
-                f.write_str("it did not finish the TLS handshake in time; if it has no TLS, write http://")
-            }
-            Self::Exhausted => f.write_str("this process has no free file descriptor or memory for a socket"),
-            Self::Name(error) => write!(f, "its name has no address: {error}"),
-            Self::Io(error) => match error.kind() {
-                io::ErrorKind::ConnectionRefused => f.write_str("connection refused"),
-                io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => f.write_str("no route"),
-                io::ErrorKind::TimedOut => f.write_str("timed out"),
-                io::ErrorKind::ConnectionReset => f.write_str("connection reset"),
-                _ => error.fmt(f),
-            },
-            Self::Certificate(fault) | Self::Tls(fault) => fault.fmt(f),
-            Self::Proxy(fault) => fault.fmt(f),
-        }
+/// Writes the usual errors without the number of the system.
+fn socket_error(error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => f.write_str("connection refused"),
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => f.write_str("no route"),
+        io::ErrorKind::TimedOut => f.write_str("timed out"),
+        io::ErrorKind::ConnectionReset => f.write_str("connection reset"),
+        _ => fmt::Display::fmt(error, f),
     }
 }
-
-impl Error for ConnectError {}

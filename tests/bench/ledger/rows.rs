@@ -114,6 +114,7 @@ impl Traffic {
             request_id: None,
             upstream_attempts: 1,
             cached_excess: 0,
+            usage_disagreement: None,
             day: None,
         }
     }

@@ -12,12 +12,13 @@ use crate::reply::Reply;
 use crate::wire::{self, Ask, Frames};
 use crate::{Failure, mock};
 
-const BYTES_TYPE: &str = "application/octet-stream";
+/// A coding that the proxy cannot read, in place of a field that every other response has.
+const UNREAD_CODING: (&str, &str) = ("server: uvicorn", "content-encoding: x-own");
 
 /// Maximum time until the next bytes arrive; a proxy under callgrind is fifty times slower.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The path to whose requests the server answers with bytes of a type that is not metered.
+/// The path to whose requests the server answers in a coding that is not metered.
 pub(crate) const BYTES_PATH: &str = "/v1/bytes/of/no/type";
 
 /// The server, a thread per connection.
@@ -62,9 +63,7 @@ fn serve(mut stream: TcpStream, turns: &Mutex<Receiver<()>>) -> io::Result<()> {
         inbox.drain(..bytes);
         let typed = |head: &str| match is_metered {
             true => head.to_owned(),
-            false => head
-                .replace("application/json", BYTES_TYPE)
-                .replace("text/event-stream; charset=utf-8", BYTES_TYPE),
+            false => head.replace(UNREAD_CODING.0, UNREAD_CODING.1),
         };
         let Ask::Stream { text, .. } = ask else {
             stream.write_all(typed(&mock::json_reply()).as_bytes())?;

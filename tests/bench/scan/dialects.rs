@@ -6,7 +6,7 @@ use scan::{Dialect, Framing};
 pub(crate) type Frame = (Dialect, Framing, fn(usize, &str) -> String);
 
 /// One for each dialect that streams.
-pub(crate) const FRAMES: [Frame; 18] = [
+pub(crate) const FRAMES: [Frame; 19] = [
     (Dialect::OpenaiChat, Framing::Sse, |_, word| {
         sse(&format!(
             r#"{{"id":"chatcmpl-a582432ceccb182d","object":"chat.completion.chunk","created":1795220672,"model":"tiny","choices":[{{"index":0,"delta":{{"content":"{word}"}},"logprobs":null,"finish_reason":null,"token_ids":null}}]}}"#
@@ -89,6 +89,10 @@ pub(crate) const FRAMES: [Frame; 18] = [
         sse(&format!(
             r#"{{"type":"content-delta","index":0,"delta":{{"message":{{"content":{{"text":"{word}"}}}}}}}}"#
         ))
+    }),
+    (Dialect::BedrockConverse, Framing::Ndjson, |index, word| {
+        let padding = &"abcdefghijklmno"[..1 + index % 15];
+        format!("{{\"contentBlockIndex\":0,\"delta\":{{\"text\":\"{word}\"}},\"p\":\"{padding}\"}}\n")
     }),
     (Dialect::Transcription, Framing::Sse, |_, word| {
         sse(&format!(

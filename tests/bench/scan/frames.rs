@@ -80,6 +80,15 @@ pub(crate) fn vllm_running(index: usize, word: &str) -> String {
     )
 }
 
+pub(crate) fn openai(index: usize, word: &str) -> String {
+    vllm(index, word).replace("]}\n", "],\"usage\":null}\n")
+}
+
+pub(crate) fn ollama(index: usize, word: &str) -> String {
+    let zeros = "],\"usage\":{\"prompt_tokens\":0,\"completion_tokens\":0,\"total_tokens\":0}}\n";
+    vllm(index, word).replace("]}\n", zeros)
+}
+
 fn llama_cpp(_index: usize, word: &str) -> String {
     format!(
         "data: {{\"choices\":[{{\"finish_reason\":null,\"index\":0,\"delta\":{{\"content\":\"{word}\"}}}}],\

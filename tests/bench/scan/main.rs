@@ -75,13 +75,19 @@ fn every_dialect() {
 /// The cost of the usage policies: one frame per read, as with paced streams.
 fn edited() {
     println!("scan, meter and edit, a frame a read");
-    for (what, added, frame) in [
-        ("observe: nothing added", None, frames::vllm as fn(usize, &str) -> String),
-        ("inject", Some(AddedOptions { include: true, continuous: false, timings: false }), frames::vllm),
+    let end = Some(AddedOptions { include: true, continuous: false, timings: false });
+    for (what, added, frame, cuts) in [
+        ("observe: nothing added", None, frames::vllm as fn(usize, &str) -> String, false),
+        ("inject", end, frames::vllm, true),
+        ("inject: each frame's null stays", end, frames::openai, false),
+        ("inject: each frame's null cut out", end, frames::openai, true),
+        ("inject: each frame's zeros stay", end, frames::ollama, false),
+        ("inject: each frame's zeros cut out", end, frames::ollama, true),
         (
             "continuous: each frame's count cut out",
             Some(AddedOptions { include: true, continuous: true, timings: false }),
             frames::vllm_running,
+            false,
         ),
     ] {
         let stream = Stream::new(what, 0, frame);
@@ -90,6 +96,9 @@ fn edited() {
             let mut meter = Meter::new(Dialect::OpenaiChat, Tick(0), 1_000_000_000);
             meter.answered(200, Body::Frames);
             let (mut watch, mut editor) = (UsageFilter::new(added, false), Editor::new());
+            if cuts {
+                watch = watch.without_placeholders();
+            }
             watch.arm(&mut scanner);
             for (tick, read) in stream.reads().enumerate() {
                 let slice = Bytes::copy_from_slice(read);

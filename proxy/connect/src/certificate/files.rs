@@ -29,6 +29,7 @@ pub struct Paths {
 pub struct Files {
     paths: Paths,
     protocols: &'static [&'static str],
+    accepts_unverified: bool,
     last: Last,
 }
 
@@ -61,10 +62,16 @@ impl Files {
     /// The files at these paths; nothing is read. `protocols`: those that the listener speaks, by their names for ALPN,
     /// the preferred one first.
     pub fn new(paths: Paths, protocols: &'static [&'static str]) -> Self {
-        Self { paths, protocols, last: Last::Unread }
+        Self { paths, protocols, accepts_unverified: false, last: Last::Unread }
     }
 
-    /// Returns true if clients must present a certificate.
+    /// Returns the files of a listener that also accepts clients without a certificate, and refuses their requests
+    /// itself where one is needed.
+    pub fn accepting_unverified(self) -> Self {
+        Self { accepts_unverified: true, ..self }
+    }
+
+    /// Returns true if the certificates of clients are verified.
     pub fn verifies_clients(&self) -> bool {
         self.paths.client_ca.is_some()
     }
@@ -163,8 +170,13 @@ impl Files {
                         PemError::new(path, format!("has an invalid certificate (number {})", index + 1))
                     })?;
                 }
-                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-                builder.with_client_cert_verifier(verifier.expect("there is a root, and no revocation list"))
+                let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                if self.accepts_unverified {
+                    verifier = verifier.allow_unauthenticated();
+                }
+                builder.with_client_cert_verifier(
+                    verifier.build().expect("there is a root, and no revocation list"),
+                )
             }
         };
         let mut tls = builder.with_single_cert(chain, key).map_err(|error| {
