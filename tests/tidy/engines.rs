@@ -1,5 +1,5 @@
-//! An HTTP library is named in the folder of its engine only, so that requests, exchanges and responses are the same
-//! for every engine.
+//! Requests, exchanges and responses are the same for every engine: decisions about them do no I/O and name no engine,
+//! and an HTTP library is named in the folder of its engine only.
 
 use std::path::Path;
 
@@ -39,6 +39,26 @@ fn library_is_named_in_its_engine_only() {
             for library in libraries {
                 assert!(!text.lines().any(|line| names(line, library)), "{path} names {library}");
             }
+        }
+    }
+}
+
+/// Words of code that waits, does I/O or belongs to an engine. `tokio` stands in the paths of its clock and sockets.
+const OUTSIDE_DECISIONS: &[&str] =
+    &["async", "await", "Future", "Poll", "Engine", "ClientBody", "UpstreamBody", "tokio"];
+
+#[test]
+fn decisions_wait_for_nothing() {
+    let relay = super::root().join("proxy/relay/src");
+    let mut sources = sources(&relay.join("request"));
+    let root = relay.join("request.rs");
+    sources.push((root.display().to_string(), std::fs::read_to_string(root).expect("UTF-8")));
+    assert!(sources.len() > 10, "the walk found only {} files", sources.len());
+    for (path, text) in sources {
+        for line in text.lines().map(|line| line.split("//").next().unwrap_or_default()) {
+            let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let word = words.find(|word| OUTSIDE_DECISIONS.contains(word));
+            assert_eq!(word, None, "{path}: a decision does no I/O and knows no engine");
         }
     }
 }

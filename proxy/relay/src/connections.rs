@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::capacity::Permit;
+use crate::carry::upload::Upload;
 use crate::claims::{Claim, Need, Progress, give_way};
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::pace::Verdict;
@@ -19,8 +20,6 @@ use crate::engine::net::pool::{Pool, PooledConnection};
 use crate::engine::net::socket::Socket;
 use crate::engine::net::tls::Tls;
 use crate::engine::{Connection, Engine};
-use crate::metering::metered::Metered;
-use crate::request::body::Upload;
 use crate::request::in_flight::InFlight;
 use crate::state::{WorkerState, contain};
 use crate::watched::Watched;
@@ -74,18 +73,6 @@ impl<E: Engine> Connections<E> {
     pub(crate) fn client(&self, socket: Socket, tls: Option<Box<Tls>>, peer: (IpAddr, bool)) -> Rc<Client> {
         self.connected.set(self.connected.get() + 1);
         Rc::new(Client::new(&self.worker, socket, tls, peer, self.connected.get()))
-    }
-
-    /// A request from a client connection to an upstream. `is_http1`: its version; `may_pause`: its protocol allows the
-    /// client to be silent.
-    pub(crate) fn request(
-        &self,
-        upstream: usize,
-        client: &Rc<Client>,
-        metered: Metered,
-        (is_http1, may_pause): (bool, bool),
-    ) -> Rc<InFlight> {
-        InFlight::new((&self.worker, &self.watched), upstream, client, metered, (is_http1, may_pause))
     }
 
     /// Spawns a task that reads the rest of a response after its client left.

@@ -11,6 +11,7 @@ pub mod start;
 pub mod plan;
 mod worker;
 
+mod carry;
 mod connections;
 mod engine;
 mod metering;

@@ -1,126 +1,98 @@
-//! One request, from its head to the head of its response. The drop of the future, or of the response body, means that
-//! the client left.
+//! One request: all decisions about it, by its head, and by its body where they depend on that. They do no I/O and know no
+//! engine. `carry` moves its bytes.
 
 pub(crate) mod admission;
 pub(crate) mod answer;
-pub(crate) mod body;
 mod error_body;
-mod forwarded;
+pub(crate) mod forwarded;
+pub(crate) mod gathered;
 pub(crate) mod headers;
 pub(crate) mod in_flight;
-mod inject_usage;
-pub(crate) mod kind;
+mod kind;
 pub(crate) mod policy;
 pub(crate) mod reject;
-pub(crate) mod send;
+pub(crate) mod second_attempt;
 pub(crate) mod tenant;
 mod upstream_head;
-pub(crate) mod usage_policy;
-#[cfg(feature = "spike-engine")]
-pub(crate) mod whole;
+mod usage;
 
 use std::cell::LazyCell;
-use std::future::Future;
 use std::rc::Rc;
 
 use exchange::{
-    CONVERSATION_ID, Question, Route, Speaks, begins_detached, is_unusual, keeps_conversations, route_below,
+    CONVERSATION_ID, Route, Speaks, begins_detached, is_unusual, keeps_conversations, route_below,
 };
-use http::header::CONNECTION;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
-use http_body::Body;
+use http::{Method, Uri, Version};
 use meter::Tick;
-use tokio::time::timeout;
 
 use self::admission::{admit, admit_uncounted};
 use self::answer::Answer;
-use self::body::Upload;
 use self::forwarded::Sender;
+use self::gathered::Gathered;
 use self::in_flight::InFlight;
-use self::inject_usage::{inject, is_refusal, settle};
 use self::kind::RequestKind;
-use self::reject::{Stop, reject, reject_unopened};
-use self::send::send;
+use self::reject::reject_unopened;
 use self::tenant::TenantResolver;
 use self::upstream_head::{rewrite, target};
-use self::usage_policy::UsagePolicy;
-use crate::connections::Connections;
-use crate::engine::Engine;
+pub(crate) use self::usage::Edited;
+use self::usage::{Usage, UsagePolicy};
 use crate::engine::net::client::Client;
 use crate::metering::metered::Metered;
 use crate::metering::trace::Received;
 use crate::metering::work::Work;
-use crate::response::interim::Interim;
-use crate::response::{ResponseBody, own, respond, tee};
 use crate::session::{self, Handshake};
+use crate::state::WorkerState;
 use crate::upstream_profile::ClientKey;
-use crate::{Metering, Passthrough, clock, limits};
+use crate::watched::Watched;
+use crate::{Metering, Passthrough, Terms, clock};
 
-/// Forwards one request and returns its response, whose body continues to read the upstream; `None` if the client left.
-pub(crate) async fn forward<E: Engine>(
-    connections: Rc<Connections<E>>,
-    client: Rc<Client>,
-    upstream: usize,
-    request: Request<E::RequestBody>,
-) -> Option<Response<ResponseBody<E>>> {
-    let begun = clock::now();
-    let (mut parts, body) = request.into_parts();
-    let has_body = !body.is_end_stream();
-    let opened = match open(&connections, &client, upstream, (&mut parts, has_body), begun) {
-        Ok(opened) => opened,
-        Err(answer) => {
-            if has_body {
-                client.leave_unread();
-            }
-            return Some(own(answer, parts.version != Version::HTTP_2));
-        }
-    };
-    let in_flight = Rc::clone(&opened.in_flight);
-    match opened.carry(&connections, parts, body).await {
-        Ok(mut response) => {
-            let is_last = in_flight.is_http1 && in_flight.worker.draining.get();
-            if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            Some(response)
-        }
-        Err(Stop::ClientGone) => None,
-        Err(Stop::Reject(answer)) => {
-            let answer = reject(&in_flight, answer);
-            let is_last = !in_flight.is_complete() || in_flight.worker.draining.get();
-            Some(own(answer, in_flight.is_http1 && is_last))
-        }
-    }
-}
-
-/// An admitted request; nothing of its body was read.
-struct Opened {
-    in_flight: Rc<InFlight>,
-    resolver: TenantResolver,
+/// A request that its head lets pass; nothing of its body was read.
+pub(crate) struct Opened {
+    pub(crate) in_flight: Rc<InFlight>,
+    pub(crate) resolver: TenantResolver,
     /// The target as sent to the upstream.
-    target: Uri,
+    pub(crate) target: Uri,
     /// The session that begins if the protocol is switched, where the request asks for that; or the reason why it is not
     /// metered.
-    upgrade: Option<session::Opened>,
-    kind: RequestKind,
-    /// The dialect of its path, or the reason why it is not metered.
-    route: Result<Speaks, Passthrough>,
-    client: ClientKey,
-    /// The usage to request, as far as the path determines it.
-    question: Option<Question>,
-    begun: Tick,
+    pub(crate) upgrade: Option<session::Opened>,
+    /// The reason why the request is not metered, if it is not.
+    pub(crate) unmetered: Option<Passthrough>,
+    pub(crate) undecided: Undecided,
+    pub(crate) begun: Tick,
 }
 
-/// Decides by the head if a request is admitted: check, tenant, route.
-fn open<E: Engine>(
-    connections: &Connections<E>,
+/// The decisions about a request that may depend on its body.
+pub(crate) struct Undecided {
+    kind: RequestKind,
+    client: ClientKey,
+    begun: Tick,
+    /// The terms of its tenant, once the gate has admitted it.
+    terms: Option<Terms>,
+    usage: Usage,
+}
+
+/// A decision about a request that is not rejected.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once; a box would be one more allocation"
+)]
+pub(crate) enum Decision {
+    /// It depends on the body, which is buffered first.
+    NeedBody,
+    /// The request is sent, and has been edited or not.
+    Send(Option<Edited>),
+}
+
+/// Decides by the head if a request is admitted: check, tenant, route. It is then in flight, and the sweep checks it among
+/// those that are `watched`.
+pub(crate) fn open(
+    (worker, watched): (&Rc<WorkerState>, &Rc<Watched<InFlight>>),
     client: &Rc<Client>,
     index: usize,
     (parts, has_body): (&mut Parts, bool),
     begun: Tick,
 ) -> Result<Opened, Answer> {
-    let worker = &connections.worker;
     let (upstream, profile) = (&worker.plan.upstreams[index], &worker.profiles[index]);
     policy::check(&parts.method, &parts.uri, parts.version, &parts.headers)
         .map_err(|violation| reject_unopened(worker, index, Answer::refused(violation)))?;
@@ -191,76 +163,61 @@ fn open<E: Engine>(
     let client_key = client_key.unwrap_or_else(|| ClientKey::of(None, client.peer()));
     let route = route.map(|route| route.speaks);
     let policy = UsagePolicy { upstream, profile, client: client_key, now: begun };
-    let question = route.ok().and_then(|speaks| policy.question_by_path(speaks, &parts.headers));
+    let usage = route.map_or(Usage::Known(None), |speaks| policy.by_path(speaks, &parts.headers));
 
     let is_http1 = parts.version != Version::HTTP_2;
     // gRPC needs HTTP/2, and no known endpoint uses it.
     let may_pause = !is_http1 && route == Ok(Speaks::Anything) && headers::is_grpc(&parts.headers);
-    let in_flight = connections.request(index, client, metered, (is_http1, may_pause));
+    let in_flight = InFlight::new((worker, watched), index, client, metered, (is_http1, may_pause));
     if let (Err(reason), false) = (route, upgrade) {
         worker.passthrough(reason);
     }
     let upgrade = upgrade.then(|| opened.unwrap_or(Err(Passthrough::Upgrade)));
     let kind = RequestKind { is_batch, is_unusual };
-    Ok(Opened { in_flight, resolver, target, upgrade, kind, route, client: client_key, question, begun })
+    let undecided = Undecided { kind, client: client_key, begun, terms: None, usage };
+    Ok(Opened { in_flight, resolver, target, upgrade, unmetered: route.err(), undecided, begun })
 }
 
 impl Opened {
-    /// Carries the request to its upstream and the response back: admit, inject usage, send, maybe send again. Not an
-    /// `async fn`, because its future would hold its arguments twice.
-    fn carry<E: Engine>(
-        self,
-        connections: &Rc<Connections<E>>,
-        mut parts: Parts,
-        body: E::RequestBody,
-    ) -> impl Future<Output = Result<Response<ResponseBody<E>>, Stop>> {
-        let Self { in_flight, resolver, target, upgrade, kind, route, client, question, begun } = self;
-        let interim = Interim::new(parts.version);
-        let upstream = &in_flight.worker.plan.upstreams[in_flight.upstream];
-        rewrite(&mut parts, target, upstream, upgrade.is_some(), !body.is_end_stream());
-        if in_flight.worker.plan.forwards {
-            let is_trusted = resolver.trusts_peer(&in_flight.worker);
-            let (peer, is_tls) = (in_flight.client.peer(), in_flight.client.is_tls());
+    /// Changes the head for the upstream.
+    pub(crate) fn rewrite(&mut self, parts: &mut Parts, has_body: bool) {
+        let target = std::mem::take(&mut self.target);
+        let worker = &self.in_flight.worker;
+        let upstream = &worker.plan.upstreams[self.in_flight.upstream];
+        rewrite(parts, target, upstream, self.upgrade.is_some(), has_body);
+        if worker.plan.forwards {
+            let is_trusted = self.resolver.trusts_peer(worker);
+            let (peer, is_tls) = (self.in_flight.client.peer(), self.in_flight.client.is_tls());
             forwarded::append(&mut parts.headers, Sender { peer, is_trusted, is_tls });
         }
-        in_flight.metered.borrow_mut().with(|metering| metering.trace_onward(&mut parts.headers));
-        let mut upload = Upload::new(body, resolver, &in_flight, begun);
+        self.in_flight.metered.borrow_mut().with(|metering| metering.trace_onward(&mut parts.headers));
+    }
+}
 
-        async move {
-            let (gathered, terms) = admit(&in_flight, &mut upload, kind).await?;
-            let policy = UsagePolicy {
-                upstream: &in_flight.worker.plan.upstreams[in_flight.upstream],
-                profile: &in_flight.worker.profiles[in_flight.upstream],
-                client,
-                now: begun,
-            };
-            let path = (route.ok(), &parts.headers);
-            let (question, gathered) =
-                settle(&in_flight, policy, path, question, &mut upload, gathered).await?;
-            let original = inject(&in_flight, question, client, &mut parts, &mut upload, gathered).await?;
-            admit_uncounted(&in_flight, terms)?;
-
-            let request = Request::from_parts(parts, upload);
-            let mut sent = send(connections, &in_flight, request, (&interim, begun)).await?;
-            if let Some(original) = original
-                && is_refusal(sent.response.status())
-            {
-                // Most rejections are whole in their first part.
-                let first = tee::first::<E>(&mut sent.connection, sent.response.body_mut());
-                sent.first = timeout(limits::REJECTION_TIME, first).await.ok();
-                let is_named = tee::data(sent.first.as_ref()).is_some_and(|bytes| original.is_named(bytes));
-                let again = original.request(&in_flight);
-                match send(connections, &in_flight, again, (&interim, clock::now())).await {
-                    // The rejection is dropped, and its connection with it, unless there is no other answer.
-                    Ok(again) => {
-                        original.answered(&in_flight, is_named, again.response.status());
-                        sent = again;
-                    }
-                    Err(Stop::ClientGone) => return Err(Stop::ClientGone),
-                    Err(Stop::Reject(_)) => {}
-                }
-            }
-            respond(connections, &in_flight, sent, upgrade, route.err()).await
+impl Undecided {
+    /// Decides if the request is sent, and changes its head for the usage that is requested. `body`: its body, if an
+    /// earlier call needed that.
+    pub(crate) fn decide(
+        &mut self,
+        in_flight: &InFlight,
+        parts: &mut Parts,
+        body: Option<&Gathered>,
+    ) -> Result<Decision, Answer> {
+        let Self { kind, client, begun, terms, usage } = self;
+        if terms.is_none() {
+            *terms = admit(in_flight, *kind, body)?;
         }
+        let Some(terms) = *terms else { return Ok(Decision::NeedBody) };
+        let policy = UsagePolicy {
+            upstream: &in_flight.worker.plan.upstreams[in_flight.upstream],
+            profile: &in_flight.worker.profiles[in_flight.upstream],
+            client: *client,
+            now: *begun,
+        };
+        let Some((edited, step)) = usage.decide(in_flight, policy, parts, body) else {
+            return Ok(Decision::NeedBody);
+        };
+        admit_uncounted(in_flight, terms, step)?;
+        Ok(Decision::Send(edited))
     }
 }

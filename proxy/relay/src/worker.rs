@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::capacity::{Capacity, Permit};
+use crate::carry::forward;
 use crate::connections::Connections;
 use crate::drain::{Leaving, Phase};
 use crate::engine::hyper::Hyper;
@@ -31,7 +32,7 @@ use crate::listen::{Accepting, Listener};
 use crate::metering::metered::Metered;
 use crate::outbox::Outbox;
 use crate::redirected;
-use crate::request::forward;
+use crate::request::in_flight::InFlight;
 use crate::state::{Capacities, WorkerState, contain};
 use crate::sweep::sweep;
 use crate::{Control, Dropped, EngineKind, Observer, Plan, UpstreamProfile, clock, limits};
@@ -283,7 +284,8 @@ pub(crate) async fn serve_connection<E: Engine>(
     {
         let metered = Metered::not(&connections.worker);
         // The request lasts as long as its tunnel.
-        let in_flight = connections.request(upstream, &client, metered, (true, true));
+        let worker = (&connections.worker, &connections.watched);
+        let in_flight = InFlight::new(worker, upstream, &client, metered, (true, true));
         let left = client.left_tunnel(session.is_some());
         // Boxed, because every connection's future would have space for it, and few are tunnels.
         let tunnel = tunnel::run((ClientStream(Rc::clone(&client)), left), first, upstream_io, session);

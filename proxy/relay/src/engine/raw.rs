@@ -7,7 +7,7 @@
 //! all other requests and those after them on their connection. It serves all requests if the plan changes their heads,
 //! exports traces, or lets clients close their half of a connection.
 //!
-//! It is not an [`Engine`] yet: [`admit_whole`] makes all decisions about a request in one call.
+//! It is not an [`Engine`] yet, but the decisions about its requests are the same calls.
 //!
 //! Left out, with the tests of the relay that fail with the feature:
 //!
@@ -20,9 +20,8 @@
 //! - No head waits for the first byte of its body. `labels`: `lines_under_any_label_lose_what_was_asked_for`,
 //!   `stream_under_any_label_loses_what_was_asked_for`.
 //! - Trailers of responses are dropped.
-//! - A body takes nothing of the memory for buffered bodies, so no other upload gives way to it; if a gate reads it, it
-//!   does, and is rejected unless that memory is free at once. `conformance::shares`:
-//!   `evicted_upload_continues_unbuffered`, `stalled_uploads_leave_memory_for_another_client`.
+//! - A body takes nothing of the memory for buffered bodies, so no other upload gives way to it. `conformance::shares`:
+//!   `evicted_upload_continues_unbuffered`, `stalled_uploads_leave_memory`.
 
 mod fields;
 mod pool;
@@ -46,14 +45,16 @@ use http1::{Head, Lines, Table, Version, request, write_field};
 use self::pool::{Connection, Pool};
 use self::transfer::{Finish, Transfer};
 use self::upstream_socket::UpstreamSocket;
+use crate::carry::send::unconnected;
 use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::socket::Output;
 use crate::request::answer::Answer;
+use crate::request::gathered::Gathered;
+use crate::request::in_flight::InFlight;
 use crate::request::reject::reject;
-use crate::request::send::unconnected;
-use crate::request::whole::{Ready, WholeBody, admit_whole};
+use crate::request::{Decision, Edited, Opened, open};
 use crate::state::WorkerState;
 use crate::{Dropped, Plan, clock, limits, worker};
 
@@ -290,20 +291,62 @@ fn poll_request<E: Engine>(
         return Poll::Ready(Next::HandOver);
     };
     let fields = parts.headers.len();
-    let admitted = admit_whole(connections, client, index, &mut parts, body);
-    let ready = match admitted {
-        Ok(ready) => ready,
+    let admitted = admit(connections, client, index, &mut parts, &body);
+    let (in_flight, target, edited) = match admitted {
+        Ok(admitted) => admitted,
         Err((answer, close)) => return Poll::Ready(Next::Answer(answer, close)),
     };
-    let slot = connections.worker.capacities.upstreams[index].permit(ready.in_flight.holder.clone());
+    let slot = connections.worker.capacities.upstreams[index].permit(in_flight.holder.clone());
     // Tenant rules may have removed some.
-    let is_edited = matches!(ready.body, WholeBody::Edited(_));
-    let is_added = is_edited && !has(lines, "accept-encoding");
+    let is_added = edited.is_some() && !lines.has("accept-encoding");
     let is_complete = parts.headers.len() == fields + usize::from(is_added);
     let mut out = raw.out.take();
-    upstream_request(&mut out, lines, &parts, &ready, is_complete);
+    upstream_request(&mut out, lines, &parts, &target, (edited.as_ref(), &body), is_complete);
     raw.fields.replace(parts.headers);
-    Poll::Ready(Next::Request(Transfer::new(ready, out, slot)))
+    Poll::Ready(Next::Request(Transfer::new(in_flight, out, slot)))
+}
+
+/// An admitted request: its target, and the request itself if it was edited.
+type Admitted = (Rc<InFlight>, Uri, Option<Edited>);
+
+/// Decides about a request that has arrived with all of its body. An error is the answer of the proxy, and true if the
+/// connection ends with it.
+fn admit<E: Engine>(
+    connections: &Connections<E>,
+    client: &Rc<Client>,
+    index: usize,
+    parts: &mut Parts,
+    body: &Bytes,
+) -> Result<Admitted, (Answer, bool)> {
+    let head = (&mut *parts, !body.is_empty());
+    let worker = (&connections.worker, &connections.watched);
+    let opened = open(worker, client, index, head, clock::now()).map_err(|answer| (answer, true))?;
+    let Opened { in_flight, target, mut undecided, begun, .. } = opened;
+    let show = || {
+        if !in_flight.is_complete() {
+            in_flight.metered.borrow_mut().with(|metering| metering.exchange.request_body(body));
+            in_flight.complete(begun);
+        }
+    };
+    if body.is_empty() {
+        show();
+    }
+    let mut gathered = None;
+    let decided = loop {
+        let decided = undecided.decide(&in_flight, parts, gathered.as_ref());
+        if decided.is_ok() {
+            show();
+        }
+        match decided {
+            Ok(Decision::NeedBody) => gathered = Some(Gathered::Whole(body.clone())),
+            Ok(Decision::Send(edited)) => break Ok(edited),
+            Err(answer) => break Err(answer),
+        }
+    };
+    match decided {
+        Ok(edited) => Ok((in_flight, target, edited)),
+        Err(answer) => Err((reject(&in_flight, answer), !in_flight.is_complete())),
+    }
 }
 
 /// A request that is served here: its head, its body, and the lines of its head in the receive buffer.
@@ -344,23 +387,20 @@ fn whole<'h, 'b>(raw: &Raw, received: &'b [u8], table: &'h mut Table<'b>) -> Opt
     Some((parts, shared.slice(len..), lines))
 }
 
-/// Returns true if a head has a field.
-fn has(lines: Lines<'_, '_>, field: &str) -> bool {
-    lines.has(field)
-}
-
-/// Writes the request for the upstream: the received lines, without those that end at this hop.
+/// Writes the request for the upstream: the received lines, without those that end at this hop. `is_complete`: all of
+/// them passed the tenant rules.
 fn upstream_request(
     out: &mut Vec<u8>,
     lines: Lines<'_, '_>,
     parts: &Parts,
-    ready: &Ready,
+    target: &Uri,
+    (edited, body): (Option<&Edited>, &[u8]),
     is_complete: bool,
 ) {
-    let is_edited = matches!(ready.body, WholeBody::Edited(_));
+    let is_edited = edited.is_some();
     out.clear();
     out.extend_from_slice(b"POST ");
-    out.extend_from_slice(ready.target.path_and_query().map_or("/", PathAndQuery::as_str).as_bytes());
+    out.extend_from_slice(target.path_and_query().map_or("/", PathAndQuery::as_str).as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
     for line in lines.iter() {
         let is = |field: &str| line.name.eq_ignore_ascii_case(field);
@@ -377,9 +417,9 @@ fn upstream_request(
         }
     }
     out.extend_from_slice(b"\r\n");
-    match &ready.body {
-        WholeBody::Original(body) => out.extend_from_slice(body),
-        WholeBody::Edited(slices) => slices.iter().for_each(|slice| out.extend_from_slice(slice)),
+    match edited {
+        None => out.extend_from_slice(body),
+        Some(Edited { slices, .. }) => slices.iter().for_each(|slice| out.extend_from_slice(slice)),
     }
 }
 

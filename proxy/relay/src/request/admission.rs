@@ -1,7 +1,7 @@
 //! The gate: whether the tenant may spend, and on this model. It is checked before anything goes upstream, and only if
 //! there is a gate. If the body names the tenant, the body is buffered first, within the bound of all buffered bodies;
-//! a request with a longer body, or without memory for it, belongs to the default tenant. The body is also buffered if
-//! the budget's terms depend on it. A request to switch protocols is checked by its head; on a metered WebSocket,
+//! a request with a longer body belongs to the default tenant, and one without memory for it is rejected. The body is
+//! also buffered if the budget's terms depend on it. A request to switch protocols is checked by its head; on a metered WebSocket,
 //! each message that asks for an answer is checked again.
 
 use std::sync::Arc;
@@ -11,55 +11,54 @@ use scan::{Dialect, Name};
 use tenant::TenantIdentity;
 
 use super::answer::Answer;
-use super::body::{Gathered, Upload};
+use super::gathered::Gathered;
 use super::in_flight::InFlight;
 use super::kind::RequestKind;
-use super::reject::Stop;
-use crate::engine::ClientBody;
-use crate::limits;
 use crate::rejection::Known;
 use crate::state::WorkerState;
 use crate::{Gap, Gate, Metering, RequestedModel, Terms, UnknownPaths, UsageStep, clock};
 
-/// An admitted request: its body, if it had to be buffered, and the terms of its tenant.
-type Admitted = (Option<Gathered>, Terms);
-
-/// Checks the gate, if there is one. A rejected request makes no record.
-pub(crate) async fn admit<B: ClientBody>(
+/// Checks the gate, if there is one. Returns the terms of the request's tenant; `None` if they depend on the body and
+/// that is not given: it is buffered then. A rejected request makes no record.
+pub(crate) fn admit(
     in_flight: &InFlight,
-    upload: &mut Upload<B>,
     kind: RequestKind,
-) -> Result<Admitted, Stop> {
-    let worker = &in_flight.worker;
-    let admitted = match &worker.control.gate {
-        Some(gate) => admit_spending(in_flight, upload, gate, kind).await?,
-        None => (None, Terms::default()),
-    };
-    if worker.plan.refuse_detached {
-        return admit_attached(in_flight, upload, admitted, kind.is_batch).await;
+    body: Option<&Gathered>,
+) -> Result<Option<Terms>, Answer> {
+    if matches!(body, Some(Gathered::Crowded)) {
+        // Without its body its tenant is unknown.
+        let dialect = in_flight.metered.borrow_mut().with(|metering| metering.exchange.dialect());
+        return Err(Answer::no_gather_room(dialect.unwrap_or(Dialect::Unknown)));
     }
-    Ok(admitted)
+    let worker = &in_flight.worker;
+    let terms = match &worker.control.gate {
+        Some(gate) => admit_spending(in_flight, gate, kind, body)?,
+        None => Some(Terms::default()),
+    };
+    if terms.is_some() && worker.plan.refuse_detached && !admit_attached(in_flight, kind, body)? {
+        return Ok(None);
+    }
+    Ok(terms)
 }
 
 /// Checks with the gate if the tenant may spend, and on this model.
-async fn admit_spending<B: ClientBody>(
+fn admit_spending(
     in_flight: &InFlight,
-    upload: &mut Upload<B>,
     gate: &Gate,
     kind: RequestKind,
-) -> Result<Admitted, Stop> {
+    body: Option<&Gathered>,
+) -> Result<Option<Terms>, Answer> {
     let asks = in_flight.metered.borrow_mut().with(|metering| metering.exchange.tenant().is_none());
-    let mut gathered = None;
-    if asks == Some(true) {
-        let body = gather(in_flight, upload).await?;
-        if matches!(body, Gathered::Not) {
+    match body {
+        None if asks == Some(true) => return Ok(None),
+        Some(Gathered::Not) if asks == Some(true) => {
             in_flight.metered.borrow_mut().with(|metering| metering.resolve_tenant());
         }
-        gathered = Some(body);
+        _ => {}
     }
     refuse_if(in_flight, |metering| over_budget(gate, metering))?;
     if in_flight.metered.borrow_mut().with(|metering| metering.fetches_detached()) == Some(true) {
-        return Ok((gathered, Terms::default()));
+        return Ok(Some(Terms::default()));
     }
     let terms = in_flight.metered.borrow_mut().with(|metering| {
         let terms = metering.exchange.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
@@ -81,9 +80,8 @@ async fn admit_spending<B: ClientBody>(
             || metering.exchange.is_decided_by_body()
             || judges && !metering.exchange.is_readable()
     });
-    if needs_body == Some(true) && gathered.is_none() {
-        let body = gather(in_flight, upload).await?;
-        gathered = Some(body);
+    if needs_body == Some(true) && body.is_none() {
+        return Ok(None);
     }
     let gap = |metering: &Metering| {
         let is_read = metering.exchange.is_readable() || metering.exchange.is_of_unknown_path();
@@ -91,16 +89,19 @@ async fn admit_spending<B: ClientBody>(
     };
     refuse_if(in_flight, |metering| unmetered(gate, metering, gap(metering)?))?;
     refuse_if(in_flight, |metering| unpriced(gate, metering))?;
-    Ok((gathered, terms))
+    Ok(Some(terms))
 }
 
-/// Checks the gate, if there is one, after the decision whether usage is requested: rejects the request if its tenant
-/// may not use what cannot be counted.
-pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), Stop> {
+/// Checks the gate, if there is one, after the decision whether usage is requested, which took this step: rejects the
+/// request if its tenant may not use what cannot be counted.
+pub(crate) fn admit_uncounted(
+    in_flight: &InFlight,
+    terms: Terms,
+    step: Option<UsageStep>,
+) -> Result<(), Answer> {
     let Some(gate) = in_flight.worker.control.gate.as_ref().filter(|_| terms.refuse_uncountable) else {
         return Ok(());
     };
-    let step = in_flight.usage_step.get();
     let is_gap = |metering: &Metering| match step {
         _ if metering.may_hide_counts() => true,
         _ if metering.has_started_detached(clock::now()) => true,
@@ -119,37 +120,22 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
     refuse_if(in_flight, |metering| unmetered(gate, metering, gap(metering)?))
 }
 
-/// Buffers a body that must be read before it may pass. A request without memory for its body is rejected: without its
-/// body its tenant is unknown.
-async fn gather<B: ClientBody>(in_flight: &InFlight, upload: &mut Upload<B>) -> Result<Gathered, Stop> {
-    let body = upload.gather(limits::GATHERED_BYTES).await?;
-    if matches!(body, Gathered::Crowded) {
-        let dialect = in_flight.metered.borrow_mut().with(|metering| metering.exchange.dialect());
-        return Err(Answer::no_gather_room(dialect.unwrap_or(Dialect::Unknown)).into());
-    }
-    Ok(body)
-}
-
-/// Rejects a batch and a response in the background: their tokens are fetched by requests that are not metered.
-async fn admit_attached<B: ClientBody>(
-    in_flight: &InFlight,
-    upload: &mut Upload<B>,
-    (mut gathered, terms): Admitted,
-    is_batch: bool,
-) -> Result<Admitted, Stop> {
+/// Rejects a batch and a response in the background: their tokens are fetched by requests that are not metered. Returns
+/// false if the body is needed first.
+fn admit_attached(in_flight: &InFlight, kind: RequestKind, body: Option<&Gathered>) -> Result<bool, Answer> {
     let may_detach = in_flight.metered.borrow_mut().with(|metering| metering.may_detach());
-    if gathered.is_none() && may_detach == Some(true) {
-        gathered = Some(gather(in_flight, upload).await?);
+    if may_detach == Some(true) && body.is_none() {
+        return Ok(false);
     }
     refuse_if(in_flight, |metering| {
-        (is_batch || metering.exchange.asks_background())
+        (kind.is_batch || metering.exchange.asks_background())
             .then(|| Answer::detached(metering.exchange.dialect()))
     })?;
-    Ok((gathered, terms))
+    Ok(true)
 }
 
 /// Rejects a request with the answer that `why` makes of its exchange, which then ends without a record.
-fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Metering) -> Option<Answer>) -> Result<(), Stop> {
+fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Metering) -> Option<Answer>) -> Result<(), Answer> {
     let mut metered = in_flight.metered.borrow_mut();
     let answer = metered.with(|metering| {
         let answer = why(metering)?;
@@ -158,7 +144,7 @@ fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Metering) -> Option<Answer>
     });
     let Some(answer) = answer.flatten() else { return Ok(()) };
     metered.finish();
-    Err(answer.into())
+    Err(answer)
 }
 
 fn over_budget(gate: &Gate, metering: &Metering) -> Option<Answer> {

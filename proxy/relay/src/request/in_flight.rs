@@ -16,7 +16,7 @@ use crate::holder::{Holder, Key};
 use crate::metering::metered::Metered;
 use crate::state::WorkerState;
 use crate::watched::Watched;
-use crate::{Metering, Refusal, UsageStep, clock, limits};
+use crate::{Metering, Refusal, clock, limits};
 
 /// The state of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,6 @@ pub(crate) struct InFlight {
     pub(crate) client: Rc<Client>,
     pub(crate) metered: RefCell<Metered>,
     pub(crate) upload: Cell<UploadState>,
-    /// The last step taken to have usage in its response.
-    pub(crate) usage_step: Cell<Option<UsageStep>>,
     /// True if the client uses HTTP/1: its socket carries this request alone.
     pub(crate) is_http1: bool,
     /// The holder that is charged for its resources; without one, no share limits it.
@@ -99,7 +97,6 @@ impl InFlight {
             client: Rc::clone(client),
             metered: RefCell::new(metered),
             upload: Cell::new(UploadState::Open),
-            usage_step: Cell::new(None),
             is_http1,
         })
     }
@@ -174,12 +171,6 @@ impl InFlight {
 
     pub(crate) fn is_complete(&self) -> bool {
         matches!(self.upload.get(), UploadState::Complete(_))
-    }
-
-    /// Counts the step taken for its usage.
-    pub(crate) fn usage(&self, step: UsageStep) {
-        self.usage_step.set(Some(step));
-        self.worker.usage(step);
     }
 
     /// Adds the proxy's own time for one step, since `from`.

@@ -23,7 +23,6 @@ use crate::capacity::Permit;
 use crate::engine::net::socket::Output;
 use crate::request::answer::Answer;
 use crate::request::in_flight::{InFlight, UploadState};
-use crate::request::whole::Ready;
 use crate::request::{headers, policy};
 use crate::response::edit::Edit;
 use crate::{Passthrough, clock, limits};
@@ -87,7 +86,7 @@ pub(super) enum Finish {
 
 impl Transfer {
     /// A request to send: its bytes, and its place at the upstream, which is not taken yet.
-    pub(super) fn new(ready: Ready, unsent: Vec<u8>, slot: Permit) -> Self {
+    pub(super) fn new(in_flight: Rc<InFlight>, unsent: Vec<u8>, slot: Permit) -> Self {
         Self {
             connection: None,
             unsent,
@@ -101,7 +100,7 @@ impl Transfer {
             is_kept: false,
             is_reframed: false,
             slot,
-            in_flight: ready.in_flight,
+            in_flight,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::engine::net::pace::Verdict;
 use crate::engine::{BodyError, ClientBody, UpstreamBody};
 use crate::limits::BUFFER_BYTES;
 use crate::request::forwarded;
+use crate::request::gathered::Gathered;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::request::tenant::TenantResolver;
 
@@ -38,18 +39,6 @@ pub(crate) struct Upload<B> {
     /// The rules for the fields that the client may not send, in trailers as in the head.
     resolver: Option<TenantResolver>,
     in_flight: Rc<InFlight>,
-}
-
-/// The result of buffering a body.
-pub(crate) enum Gathered {
-    /// The whole body. Trailers may follow it, which do not protect its bytes.
-    Whole(Bytes),
-    /// The whole body, but its trailers protect its bytes: it is forwarded unchanged.
-    Sealed,
-    /// It is too large: it is forwarded as it arrives.
-    Not,
-    /// There was no memory for it, or it was silent while there was none for another.
-    Crowded,
 }
 
 impl<B: ClientBody> Upload<B> {
@@ -71,13 +60,6 @@ impl<B: ClientBody> Upload<B> {
     pub(crate) fn again(body: Bytes, trailers: Option<HeaderMap>, in_flight: &Rc<InFlight>) -> Self {
         let trailers = trailers.map(Frame::trailers);
         let ahead = [Frame::data(body)].into_iter().chain(trailers).map(Ok).collect();
-        Self { body: None, ahead, share: None, resolver: None, in_flight: Rc::clone(in_flight) }
-    }
-
-    /// A body that the exchange has already read completely. It sends nothing unless its bytes are replaced.
-    #[cfg(feature = "spike-engine")]
-    pub(crate) fn empty(in_flight: &Rc<InFlight>) -> Self {
-        let ahead = VecDeque::new();
         Self { body: None, ahead, share: None, resolver: None, in_flight: Rc::clone(in_flight) }
     }
 

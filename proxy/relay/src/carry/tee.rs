@@ -15,12 +15,12 @@ use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
 use usage::Cuts;
 
-use super::edit::Edit;
 use super::rest::Rest;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
 use crate::engine::{Connection, Cut, Engine, Part};
 use crate::metering::metered::Metered;
 use crate::request::in_flight::{InFlight, UploadState};
+use crate::response::edit::Edit;
 use crate::{clock, limits};
 
 /// A response body that is being forwarded.

@@ -9,14 +9,14 @@ use http::header::UPGRADE;
 use http::{Request, Response};
 use meter::Tick;
 
-use super::answer::Answer;
-use super::body::Upload;
-use super::in_flight::{InFlight, UploadState};
-use super::reject::Stop;
+use super::upload::Upload;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
 use crate::engine::net::header_list::list_bytes;
 use crate::engine::net::pool::Need;
 use crate::engine::{Connection, Engine, Part, SendError, SendFailure};
+use crate::request::answer::Answer;
+use crate::request::in_flight::{InFlight, UploadState};
+use crate::request::reject::Stop;
 use crate::response::interim::Interim;
 use crate::{clock, limits};
 
