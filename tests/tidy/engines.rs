@@ -51,8 +51,9 @@ const OUTSIDE_DECISIONS: &[&str] =
 fn decisions_wait_for_nothing() {
     let relay = super::root().join("proxy/relay/src");
     let mut sources = sources(&relay.join("request"));
-    let root = relay.join("request.rs");
-    sources.push((root.display().to_string(), std::fs::read_to_string(root).expect("UTF-8")));
+    for root in ["request.rs", "response.rs"].map(|root| relay.join(root)) {
+        sources.push((root.display().to_string(), std::fs::read_to_string(root).expect("UTF-8")));
+    }
     assert!(sources.len() > 10, "the walk found only {} files", sources.len());
     for (path, text) in sources {
         for line in text.lines().map(|line| line.split("//").next().unwrap_or_default()) {

@@ -9,7 +9,7 @@ use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::engine::net::pace::{MinimumSpeed, Verdict};
 use crate::holder::Holder;
-use crate::request::in_flight::InFlight;
+use crate::request::in_flight::{Carrier, InFlight};
 use crate::{Dropped, clock};
 
 /// Checks the requests and connections of one worker; called once a second.
@@ -17,15 +17,16 @@ pub(crate) fn sweep<E: Engine>(connections: &Connections<E>) {
     judge(connections);
     unread(connections);
     let capacities = &connections.worker.capacities;
-    let gathered = |in_flight: &InFlight| in_flight.gathering.get();
-    give_way(&capacities.gathered_bytes, connections, Verdict::Ungathered, gathered, None);
+    give_way(&capacities.gathered_bytes, connections, Verdict::Ungathered, InFlight::gathered_bytes, None);
     for (index, capacity) in capacities.upstreams.iter().enumerate() {
-        let carried =
-            |in_flight: &InFlight| usize::from(in_flight.is_carried.get() && in_flight.upstream == index);
+        let carried = |in_flight: &InFlight| {
+            usize::from(in_flight.carrier.get() != Carrier::None && in_flight.upstream == index)
+        };
         give_way(capacity, connections, Verdict::OverShare, carried, Some(index));
     }
-    let sockets =
-        |in_flight: &InFlight| usize::from(in_flight.has_socket.get()) + usize::from(in_flight.is_http1);
+    let sockets = |in_flight: &InFlight| {
+        usize::from(in_flight.carrier.get() == Carrier::Socket) + usize::from(in_flight.is_http1)
+    };
     give_way(&capacities.sockets, connections, Verdict::OverShare, sockets, None);
 }
 

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use exchange::Edits;
 use http::header::{CONTENT_LENGTH, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING};
-use http::{Response, StatusCode, Version, response};
+use http::response::Parts;
+use http::{StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::timeout;
 use usage::HOLD_TIME;
@@ -17,9 +17,10 @@ use super::tee::{self, Tee};
 use crate::connections::Connections;
 use crate::engine::{Cut, Engine};
 use crate::request::answer::Answer;
+use crate::request::headers;
 use crate::request::in_flight::InFlight;
 use crate::request::reject::Stop;
-use crate::request::{headers, policy};
+use crate::response::{Response, Verdict};
 use crate::session::{Opened, Session};
 use crate::state::WorkerState;
 use crate::{Passthrough, clock};
@@ -32,31 +33,17 @@ pub(crate) async fn respond<E: Engine>(
     sent: Sent<E>,
     upgrade: Option<Opened>,
     unmetered: Option<Passthrough>,
-) -> Result<Response<ResponseBody<E>>, Stop> {
+) -> Result<http::Response<ResponseBody<E>>, Stop> {
     let at = clock::now();
     let worker = &in_flight.worker;
     let Sent { mut connection, response, mut first } = sent;
     let (mut head, mut body) = response.into_parts();
-    let invalid = |fault| Answer::invalid(in_flight.upstream_name(), fault);
-    policy::check_response(head.status, &head.headers, upgrade.is_some()).map_err(invalid)?;
+    let verdict = Response::head(in_flight, head.status, &head.headers, upgrade.is_some(), at)?;
     let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
     let session = match (upgrade, unmetered) {
         (Some(opened), Some(reason)) => session(worker, opened, reason, &head),
         _ => None,
     };
-    let shown = {
-        let mut metered = in_flight.metered.borrow_mut();
-        let shown = metered.with(|metering| metering.response_head(head.status.as_u16(), &head.headers, at));
-        if shown == Some(None) {
-            // Not a metered kind of answer.
-            worker.passthrough(Passthrough::Path);
-            metered.finish();
-        }
-        shown.flatten().unwrap_or_default()
-    };
-    if let Some(reason) = shown.unread {
-        worker.passthrough(reason);
-    }
 
     head.version = Version::HTTP_11;
     head.headers = headers::for_client(head.headers, switching);
@@ -67,43 +54,40 @@ pub(crate) async fn respond<E: Engine>(
             head.headers.remove(TRANSFER_ENCODING);
         }
     }
-    let edited = match shown.edits {
-        Edits::None => false,
-        Edits::Stream => true,
-        Edits::IfStream => {
-            // The head does not say whether the body is a stream: its first bytes do, if they come in time.
-            // Of a rejection it was read before.
+    let mut response = match verdict {
+        Verdict::Known(response) => response,
+        Verdict::ByBody(undecided) => {
+            // The first bytes of a rejection were read before.
             if first.is_none() {
                 first = timeout(HOLD_TIME, tee::first::<E>(&mut connection, &mut body)).await.ok();
             }
-            let may_be = !head.headers.contains_key(CONTENT_LENGTH);
             let beginning = tee::data(first.as_ref()).map_or(&b""[..], |bytes| bytes);
-            let mut metered = in_flight.metered.borrow_mut();
-            metered.with(|metering| metering.exchange.is_edited(beginning, may_be)).unwrap_or_default()
+            undecided.decide(beginning, head.headers.contains_key(CONTENT_LENGTH))
         }
     };
-    if edited {
+    if response.is_edited() {
         head.headers.remove(CONTENT_LENGTH);
     }
 
-    in_flight.answering.set(true);
     let body = if switching {
         // Boxed: it holds the connection several times, and few requests switch.
         let upstream_io = Box::pin(connection.into_upstream_io()).await;
+        let invalid = |fault| Answer::invalid(in_flight.upstream_name(), fault);
         let upstream_io = upstream_io.ok_or_else(|| invalid("broke off while switching protocols"))?;
         in_flight.client.switch(upstream_io, session);
         ResponseBody::Empty
     } else if first.is_none() && body.is_end_stream() {
         let mut driven = Context::from_waker(Waker::noop());
-        tee::end(connections, in_flight, Some(connection), false, at, &mut driven);
+        response.end(at);
+        tee::give(connections, in_flight, Some(connection), false, &mut driven);
         declared(&head, in_flight.is_http1)
     } else {
         in_flight.watch();
-        let (connections, in_flight) = (Rc::clone(connections), Rc::clone(in_flight));
-        ResponseBody::Tee(Tee::new(body, connection, connections, in_flight, edited, first.map(Box::new)))
+        let response = (Rc::clone(in_flight), response);
+        ResponseBody::Tee(Tee::new(body, connection, Rc::clone(connections), response, first.map(Box::new)))
     };
     in_flight.spent(at);
-    Ok(Response::from_parts(head, body))
+    Ok(http::Response::from_parts(head, body))
 }
 
 /// The session of a connection that switches protocols. Otherwise the request is counted by the reason why it, or the
@@ -112,7 +96,7 @@ fn session(
     worker: &WorkerState,
     opened: Opened,
     unmetered: Passthrough,
-    head: &response::Parts,
+    head: &Parts,
 ) -> Option<Box<Session>> {
     // An empty field agrees on nothing.
     let mut extensions = head.headers.get_all(SEC_WEBSOCKET_EXTENSIONS).iter();
@@ -128,12 +112,12 @@ fn session(
 }
 
 /// The response that the proxy makes itself. `close` ends the client's connection after it.
-pub(crate) fn own<E: Engine>(answer: Answer, close: bool) -> Response<ResponseBody<E>> {
+pub(crate) fn own<E: Engine>(answer: Answer, close: bool) -> http::Response<ResponseBody<E>> {
     answer.into_response(close).map(|body| ResponseBody::Answer(Some(body)))
 }
 
 /// The body of a 304, whose `Content-Length` is that of the omitted body.
-fn declared<E: Engine>(head: &response::Parts, http1: bool) -> ResponseBody<E> {
+fn declared<E: Engine>(head: &Parts, http1: bool) -> ResponseBody<E> {
     let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     match length {
         Some(length) if http1 && head.status == StatusCode::NOT_MODIFIED => ResponseBody::Declared(length),

@@ -15,7 +15,7 @@ use crate::engine::net::header_list::list_bytes;
 use crate::engine::net::pool::Need;
 use crate::engine::{Connection, Engine, Part, SendError, SendFailure};
 use crate::request::answer::Answer;
-use crate::request::in_flight::{InFlight, UploadState};
+use crate::request::in_flight::{Carrier, InFlight, UploadState};
 use crate::request::reject::Stop;
 use crate::response::interim::Interim;
 use crate::{clock, limits};
@@ -78,8 +78,7 @@ pub(crate) async fn send<E: Engine>(
             }
         };
         connection.occupy(slot, in_flight.holder.clone());
-        in_flight.is_carried.set(true);
-        in_flight.has_socket.set(connection.has_socket());
+        in_flight.carrier.set(if connection.has_socket() { Carrier::Socket } else { Carrier::Stream });
         let reported = interim.clone();
         connection.http.report_interim(&mut request, move |status, fields| reported.push(status, fields));
         let mut waiting = pin!(connection.http.send(request));

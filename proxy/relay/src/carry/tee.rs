@@ -13,14 +13,12 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
-use usage::Cuts;
 
 use super::rest::Rest;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
 use crate::engine::{Connection, Cut, Engine, Part};
-use crate::metering::metered::Metered;
-use crate::request::in_flight::{InFlight, UploadState};
-use crate::response::edit::Edit;
+use crate::request::in_flight::InFlight;
+use crate::response::Response;
 use crate::{clock, limits};
 
 /// A response body that is being forwarded.
@@ -35,15 +33,14 @@ pub(crate) struct Tee<E: Engine> {
     /// True if the length of the body was unknown at its beginning.
     streamed: bool,
     state: State,
-    slices: u32,
+    /// The decisions about it.
+    response: Response,
     /// The part of the body that was read before its head was forwarded.
     first: Option<Box<Part>>,
     /// The rest of a slice whose first piece was forwarded, with HTTP/2.
     ahead: Bytes,
     /// The time of the last piece that may wait for its client, and its bytes.
     handed: Option<(Tick, usize)>,
-    /// Removes the effects of added options, if there are any.
-    edit: Option<Box<Edit>>,
     /// The body's last frame, while held bytes are forwarded before it.
     trailers: Option<Frame<Bytes>>,
     in_flight: Rc<InFlight>,
@@ -63,14 +60,12 @@ enum State {
 }
 
 impl<E: Engine> Tee<E> {
-    /// The body of a response from `connection`. `edited`: options were added to the request, and their effects must be
-    /// removed. `first`: what was read of it before.
+    /// The body of a response from `connection`. `first`: what was read of it before.
     pub(crate) fn new(
         body: UpstreamResponse<E>,
         connection: Box<UpstreamConnection<E>>,
         connections: Rc<Connections<E>>,
-        in_flight: Rc<InFlight>,
-        edited: bool,
+        (in_flight, response): (Rc<InFlight>, Response),
         first: Option<Box<Part>>,
     ) -> Self {
         let mut handed = None;
@@ -83,11 +78,10 @@ impl<E: Engine> Tee<E> {
             drained: None,
             connections,
             state: State::Open,
-            slices: 0,
+            response,
             first,
             ahead: Bytes::new(),
             handed,
-            edit: edited.then(Box::default),
             trailers: None,
             in_flight,
         }
@@ -136,7 +130,7 @@ impl<E: Engine> Body for Tee<E> {
             };
             let Poll::Ready(frame) = polled else {
                 this.drained = Some(turn);
-                return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(cx)) {
+                return match this.response.poll_overdue(cx) {
                     Some(bytes) => {
                         Poll::Ready(Some(Ok(Frame::data(piece(in_flight, bytes, &mut this.ahead)))))
                     }
@@ -149,11 +143,11 @@ impl<E: Engine> Body for Tee<E> {
                     let ended = frame.is_trailers() || body.is_end_stream();
                     let frame = match frame.into_data() {
                         Ok(bytes) => {
-                            let bytes =
-                                show(in_flight, bytes, at, &mut this.slices, this.edit.as_deref_mut(), ended);
+                            let shown = this.response.data(&bytes, || bytes.clone(), at, ended);
+                            let bytes = shown.unwrap_or(bytes);
                             Frame::data(piece(in_flight, bytes, &mut this.ahead))
                         }
-                        Err(trailers) => match held(&mut this.edit) {
+                        Err(trailers) => match this.response.release() {
                             Some(bytes) => {
                                 this.trailers = Some(trailers);
                                 Frame::data(piece(in_flight, bytes, &mut this.ahead))
@@ -163,7 +157,8 @@ impl<E: Engine> Body for Tee<E> {
                     };
                     if ended {
                         this.state = State::Ended;
-                        end(&this.connections, in_flight, this.connection.take(), this.streamed, at, cx);
+                        this.response.end(at);
+                        give(&this.connections, in_flight, this.connection.take(), this.streamed, cx);
                     } else if frame.data_ref().is_some_and(Bytes::is_empty) {
                         // All of it is held, or was removed.
                         continue;
@@ -177,27 +172,15 @@ impl<E: Engine> Body for Tee<E> {
                 }
                 None => {
                     this.state = State::Ended;
-                    end(
-                        &this.connections,
-                        in_flight,
-                        this.connection.take(),
-                        this.streamed,
-                        clock::now(),
-                        cx,
-                    );
-                    let held = held(&mut this.edit).map(|bytes| piece(in_flight, bytes, &mut this.ahead));
+                    this.response.end(clock::now());
+                    give(&this.connections, in_flight, this.connection.take(), this.streamed, cx);
+                    let held = this.response.release().map(|bytes| piece(in_flight, bytes, &mut this.ahead));
                     return Poll::Ready(held.map(|bytes| Ok(Frame::data(bytes))));
                 }
                 Some(Err(_)) => {
                     this.connection = None;
-                    // A client that left while it still sent its request truncates the response, too; the upstream is
-                    // not the cause.
-                    if in_flight.upload.get() != UploadState::Failed {
-                        let mut metered = in_flight.metered.borrow_mut();
-                        metered.with(|metering| metering.upstream_cut(clock::now()));
-                        metered.finish();
-                    }
-                    if let Some(bytes) = held(&mut this.edit) {
+                    this.response.cut(clock::now());
+                    if let Some(bytes) = this.response.release() {
                         this.state = State::Broken;
                         return Poll::Ready(Some(Ok(Frame::data(piece(in_flight, bytes, &mut this.ahead)))));
                     }
@@ -215,7 +198,7 @@ impl<E: Engine> Body for Tee<E> {
 
     fn size_hint(&self) -> SizeHint {
         // The size of the removed parts is unknown before.
-        if self.edit.is_some() {
+        if self.response.is_edited() {
             return SizeHint::default();
         }
         let rest = self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
@@ -233,7 +216,7 @@ impl<E: Engine> Tee<E> {
     /// Returns true if the announced length of the body was forwarded.
     fn is_delivered(&self) -> bool {
         let is_read = self.body.as_ref().is_some_and(|body| body.size_hint().exact() == Some(0));
-        is_read && self.ahead.is_empty() && self.first.is_none() && self.edit.is_none()
+        is_read && self.ahead.is_empty() && self.first.is_none() && !self.response.is_edited()
     }
 }
 
@@ -243,20 +226,16 @@ impl<E: Engine> Drop for Tee<E> {
             // The engine has sent the announced length and asks for no end; over HTTP/2, the stream's may still come.
             let connection = self.connection.take();
             let mut driven = Context::from_waker(Waker::noop());
-            let at = clock::now();
-            end(&self.connections, &self.in_flight, connection, self.streamed, at, &mut driven);
+            self.response.end(clock::now());
+            give(&self.connections, &self.in_flight, connection, self.streamed, &mut driven);
             return;
         }
-        let in_flight = &self.in_flight;
         if let Some(bytes) = data(self.first.as_deref()).cloned() {
-            show(in_flight, bytes, clock::now(), &mut self.slices, None, false);
+            self.response.data(&bytes, || bytes.clone(), clock::now(), false);
         }
-        if self.state == State::Open
-            && in_flight.metered.borrow_mut().with(|metering| metering.client_left(clock::now()))
-                == Some(true)
+        if let Some(metered) = self.response.leave()
             && let (Some(connection), Some(body)) = (self.connection.take(), self.body.take())
         {
-            let metered = in_flight.metered.replace(Metered::not(&in_flight.worker));
             self.connections.read_on(Rest::<E> { body, connection, metered }.read());
         }
     }
@@ -297,66 +276,22 @@ pub(crate) fn data(part: Option<&Part>) -> Option<&Bytes> {
     part?.as_ref()?.as_ref().ok()?.data_ref()
 }
 
-/// Ends a completely read response: informs the exchange, and returns the connection to its upstream's pool if the
-/// server keeps it and has the whole request.
-pub(crate) fn end<E: Engine>(
+/// Returns the connection of a completely read response to its upstream's pool, if the server keeps it and has the whole
+/// request.
+pub(crate) fn give<E: Engine>(
     connections: &Connections<E>,
     in_flight: &InFlight,
     connection: Option<Box<UpstreamConnection<E>>>,
     streamed: bool,
-    at: Tick,
     cx: &mut Context<'_>,
 ) {
-    {
-        let mut metered = in_flight.metered.borrow_mut();
-        metered.with(|metering| metering.response_end(at));
-        metered.finish();
+    let Some(mut connection) = connection.filter(|_| in_flight.is_complete()) else { return };
+    if !connection.http.is_reusable() {
+        connection.http.drive(cx);
     }
-    let Some(mut connection) = connection else { return };
-    if in_flight.is_complete() {
-        if !connection.http.is_reusable() {
-            connection.http.drive(cx);
-        }
-        if connection.http.is_reusable() && !in_flight.worker.leaving.is_ordered() {
-            connections.pools[in_flight.upstream].give(connection, streamed);
-        }
+    if connection.http.is_reusable() && !in_flight.worker.leaving.is_ordered() {
+        connections.pools[in_flight.upstream].give(connection, streamed);
     }
-}
-
-/// Passes a slice to the exchange and returns the part of it that goes to the client now. One slice in
-/// [`limits::SPENT_SAMPLE`] is timed, as a sample for all.
-fn show(
-    in_flight: &InFlight,
-    bytes: Bytes,
-    at: Tick,
-    slices: &mut u32,
-    mut edit: Option<&mut Edit>,
-    last: bool,
-) -> Bytes {
-    let mut metered = in_flight.metered.borrow_mut();
-    let mut uncut = Cuts::default();
-    let cuts = edit.as_deref_mut().map_or(&mut uncut, |edit| &mut edit.cuts);
-    if metered.is_watching() {
-        *slices = slices.wrapping_add(1);
-        let begun = slices.is_multiple_of(limits::SPENT_SAMPLE).then(clock::read);
-        metered.with(|metering| metering.response_body(&bytes, at, cuts));
-        if let Some(begun) = begun {
-            let ns = clock::read().since(begun).saturating_mul(u64::from(limits::SPENT_SAMPLE));
-            metered.with(|metering| metering.spent(ns));
-        }
-    }
-    // A failed meter marks nothing more: the bytes held for it are forwarded now.
-    let last = last || !metered.is_watching();
-    drop(metered);
-    match edit {
-        Some(edit) => edit.apply(in_flight, bytes, last),
-        None => bytes,
-    }
-}
-
-/// Takes the bytes that are still held at the end.
-fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
-    edit.as_mut()?.release()
 }
 
 /// Returns the first piece of a slice and keeps the rest in `ahead`. The engine accepts a slice whole, however small

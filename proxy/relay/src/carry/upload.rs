@@ -86,7 +86,7 @@ impl<B: ClientBody> Upload<B> {
     /// Reads one slice ahead, if there is one.
     pub(crate) fn read_ahead(&mut self, cx: &mut Context<'_>) {
         if self.ahead.is_empty()
-            && self.in_flight.upload.get() == UploadState::Open
+            && self.in_flight.is_open()
             && let Poll::Ready(Some(frame)) = self.poll_body(cx)
         {
             self.ahead.push_back(frame);
@@ -97,12 +97,11 @@ impl<B: ClientBody> Upload<B> {
     /// send. Slices are joined as they arrive: many small ones would use more memory than their bytes.
     pub(crate) async fn gather(&mut self, most: usize) -> Result<Gathered, BodyError> {
         let in_flight = Rc::clone(&self.in_flight);
-        in_flight.must_not_pause();
         let mut share = in_flight.worker.capacities.gathered_bytes.permit(in_flight.holder.clone());
         let mut gathered = Slices::new(most);
         let mut is_crowded = false;
         let rest = loop {
-            in_flight.gathering.set(share.bytes());
+            in_flight.gather(share.bytes());
             let frame = match std::future::poll_fn(|cx| self.poll_gathered(cx)).await {
                 Some(Some(frame)) => frame?,
                 Some(None) => break None,
@@ -126,7 +125,7 @@ impl<B: ClientBody> Upload<B> {
                 Err(trailers) => break Some(trailers),
             }
         };
-        in_flight.gathering.set(0);
+        in_flight.gather(0);
         let whole = gathered.join();
         if !whole.is_empty() {
             self.ahead.push_back(Ok(Frame::data(whole.clone())));

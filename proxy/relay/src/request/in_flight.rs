@@ -22,11 +22,26 @@ use crate::{Metering, Refusal, clock, limits};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UploadState {
     /// More may come.
-    Open,
+    Open {
+        /// True if its protocol lets the client be silent for any time, and it is not buffered.
+        may_pause: bool,
+        /// Its bytes that are buffered because a decision depends on all of it.
+        gathered_bytes: usize,
+    },
     /// All of it was forwarded to the upstream connection.
     Complete(Tick),
     /// It is incomplete, and no more will come.
     Failed,
+}
+
+/// The connection to the upstream that a request has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    None,
+    /// A stream of a connection that others share.
+    Stream,
+    /// A connection of its own.
+    Socket,
 }
 
 /// One request.
@@ -45,17 +60,10 @@ pub(crate) struct InFlight {
     pub(crate) stream: Option<Rc<Stream>>,
     pub(crate) uploading: Pace,
     pub(crate) downloading: Pace,
-    /// True if its protocol lets the client be silent for any time, and its body is not buffered.
-    may_pause: Cell<bool>,
     watched: Rc<Watched<Self>>,
     /// Its index among the requests that the sweep checks.
     watched_at: Cell<Option<usize>>,
-    /// Bytes of its body buffered so far, while more are expected.
-    pub(crate) gathering: Cell<usize>,
-    /// True once it has a connection to its upstream.
-    pub(crate) is_carried: Cell<bool>,
-    /// True if that connection carries no other request.
-    pub(crate) has_socket: Cell<bool>,
+    pub(crate) carrier: Cell<Carrier>,
     /// True once the response head has arrived.
     pub(crate) answering: Cell<bool>,
 }
@@ -85,18 +93,15 @@ impl InFlight {
             stream: if is_http1 { None } else { Stream::current() },
             uploading: Pace::default(),
             downloading: Pace::default(),
-            may_pause: Cell::new(may_pause),
             watched: Rc::clone(watched),
             watched_at: Cell::new(None),
-            gathering: Cell::new(0),
-            is_carried: Cell::new(false),
-            has_socket: Cell::new(false),
+            carrier: Cell::new(Carrier::None),
             answering: Cell::new(false),
             worker: Rc::clone(worker),
             upstream,
             client: Rc::clone(client),
             metered: RefCell::new(metered),
-            upload: Cell::new(UploadState::Open),
+            upload: Cell::new(UploadState::Open { may_pause, gathered_bytes: 0 }),
             is_http1,
         })
     }
@@ -122,7 +127,7 @@ impl InFlight {
 
     /// Returns true while the request is incomplete and there is no answer yet.
     pub(crate) fn is_sending(&self) -> bool {
-        self.upload.get() == UploadState::Open && !self.answering.get()
+        self.is_open() && !self.answering.get()
     }
 
     /// The pause between two attempts to reserve capacity: a connection with many requests leaves it to others.
@@ -146,14 +151,29 @@ impl InFlight {
         }
     }
 
-    /// Returns true if its client may be silent without limit.
-    pub(crate) fn may_pause(&self) -> bool {
-        self.may_pause.get()
+    /// Returns true if more of its body may come.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.upload.get(), UploadState::Open { .. })
     }
 
-    /// Records that its body is buffered, which is limited for any protocol.
-    pub(crate) fn must_not_pause(&self) {
-        self.may_pause.set(false);
+    /// Returns true if its client may be silent without limit.
+    pub(crate) fn may_pause(&self) -> bool {
+        matches!(self.upload.get(), UploadState::Open { may_pause: true, .. })
+    }
+
+    /// Returns the bytes of its body that are buffered, while more are expected.
+    pub(crate) fn gathered_bytes(&self) -> usize {
+        match self.upload.get() {
+            UploadState::Open { gathered_bytes, .. } => gathered_bytes,
+            UploadState::Complete(_) | UploadState::Failed => 0,
+        }
+    }
+
+    /// Records that so many bytes of its body are buffered. The time for that is limited for any protocol.
+    pub(crate) fn gather(&self, gathered_bytes: usize) {
+        if self.is_open() {
+            self.upload.set(UploadState::Open { may_pause: false, gathered_bytes });
+        }
     }
 
     /// Ends the stream that carries it.

@@ -15,9 +15,9 @@ use crate::request::in_flight::InFlight;
 
 /// Edits one response body.
 #[derive(Default)]
-pub(crate) struct Edit {
+pub(super) struct Edit {
     editor: Editor,
-    pub(crate) cuts: Cuts,
+    pub(super) cuts: Cuts,
     /// The timer of the waiting bytes, and their position in the body.
     overdue: Option<(u64, Pin<Box<Sleep>>)>,
     /// Failed cuts that were counted.
@@ -27,13 +27,15 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
+    /// Returns true if the next slice, of `len` bytes, is forwarded unchanged, because nothing is held and there is
+    /// nothing to change, as with most slices: it counts as forwarded. The caller applies any other slice.
+    pub(super) fn passes(&mut self, len: usize) -> bool {
+        self.failed || self.editor.pass(len, &self.cuts)
+    }
+
     /// Takes the next slice with its marks, and returns the bytes to forward now: with all waiting ones if it is the
     /// `last` slice, or the meter marks no more.
-    pub(crate) fn apply(&mut self, in_flight: &InFlight, slice: Bytes, last: bool) -> Bytes {
-        // Most slices pass: nothing is held, and there is nothing to change.
-        if self.failed || self.editor.pass(slice.len(), &self.cuts) {
-            return slice;
-        }
+    pub(super) fn apply(&mut self, in_flight: &InFlight, slice: Bytes, last: bool) -> Bytes {
         let Self { editor, cuts, .. } = self;
         // Only a torn event waits, so this copies little or nothing.
         let waiting = Bytes::copy_from_slice(editor.held());
@@ -52,21 +54,14 @@ impl Edit {
         }
     }
 
-    /// Returns true if the next slice, of `len` bytes, is forwarded unchanged: it counts as forwarded. The
-    /// caller applies any other slice.
-    #[cfg(feature = "spike-engine")]
-    pub(crate) fn passes(&mut self, len: usize) -> bool {
-        self.failed || self.editor.pass(len, &self.cuts)
-    }
-
     /// Takes the bytes that still wait at the end.
-    pub(crate) fn release(&mut self) -> Option<Bytes> {
+    pub(super) fn release(&mut self) -> Option<Bytes> {
         Some(self.editor.release()).filter(|bytes| !bytes.is_empty())
     }
 
     /// Called when nothing can be read for now: returns the bytes that have waited long enough, and registers the task
     /// to be woken when the others have.
-    pub(crate) fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
+    pub(super) fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
         let Some(held) = self.editor.held_from() else {
             self.overdue = None;
             return None;

@@ -7,14 +7,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use exchange::Edits;
 use http::StatusCode;
 use http::header::CONNECTION;
 use http1::{Body, Fault, Head, LAST_CHUNK, Part, ResponseBody, StatusLine, Table, Version};
 use http1::{response, response_body, write_chunk, write_field};
 use meter::Tick;
 use tokio::task::coop;
-use usage::Cuts;
 
 use super::Raw;
 use super::fields;
@@ -22,14 +20,14 @@ use super::pool::{Connection, Pool};
 use crate::capacity::Permit;
 use crate::engine::net::socket::Output;
 use crate::request::answer::Answer;
-use crate::request::in_flight::{InFlight, UploadState};
-use crate::request::{headers, policy};
-use crate::response::edit::Edit;
-use crate::{Passthrough, clock, limits};
+use crate::request::headers;
+use crate::request::in_flight::{Carrier, InFlight, UploadState};
+use crate::response::{Response, Verdict};
+use crate::{clock, limits};
 
 /// One request and its response. Dropping it before the response has ended means that the client left.
 pub(super) struct Transfer {
-    // Before `in_flight`: the socket is closed when the exchange ends.
+    // Before `response` and `in_flight`: the socket is closed when the exchange ends.
     connection: Option<Connection>,
     /// The request, until all of it was sent.
     unsent: Vec<u8>,
@@ -38,10 +36,8 @@ pub(super) struct Transfer {
     state: State,
     /// Bytes that the client's socket did not take; nothing is read meanwhile.
     backlog: Vec<u8>,
-    /// The editor of the response body, if it is edited.
-    edit: Option<Box<Edit>>,
-    /// Slices that were shown to the exchange.
-    slices: u32,
+    /// The decisions about the response, once its head has arrived.
+    response: Option<Response>,
     /// True once an event of the client's socket wakes the task.
     is_watching: Cell<bool>,
     /// True if the length of the body was unknown at its beginning.
@@ -93,8 +89,7 @@ impl Transfer {
             sent: 0,
             state: State::Head { torn: Vec::new(), interim: 0 },
             backlog: Vec::new(),
-            edit: None,
-            slices: 0,
+            response: None,
             is_watching: Cell::new(false),
             streamed: false,
             is_kept: false,
@@ -112,8 +107,7 @@ impl Transfer {
     pub(super) fn set_connection(&mut self, mut connection: Connection) {
         connection.place.charge(self.in_flight.holder.clone());
         self.connection = Some(connection);
-        self.in_flight.is_carried.set(true);
-        self.in_flight.has_socket.set(true);
+        self.in_flight.carrier.set(Carrier::Socket);
     }
 
     /// Sends, reads and forwards as far as possible.
@@ -124,7 +118,7 @@ impl Transfer {
                 match self.in_flight.client.poll_write(cx, Output::Slice(&self.backlog)) {
                     Poll::Ready(Ok(written)) if written == self.backlog.len() => self.backlog = Vec::new(),
                     Poll::Ready(Ok(written)) => drop(self.backlog.drain(..written)),
-                    Poll::Ready(Err(_)) => return Poll::Ready(self.gone()),
+                    Poll::Ready(Err(_)) => return Poll::Ready(Finish::Gone),
                     Poll::Pending => return self.poll_client(cx, raw),
                 }
             }
@@ -166,7 +160,7 @@ impl Transfer {
                 }
                 Poll::Pending => {
                     drop(buffer);
-                    let held = self.edit.as_mut().and_then(|edit| edit.poll_overdue(cx));
+                    let held = self.response.as_mut().and_then(|response| response.poll_overdue(cx));
                     if let Some(held) = held {
                         write_chunk(&mut self.backlog, &held);
                         continue;
@@ -189,7 +183,7 @@ impl Transfer {
                 &out[..]
             };
             if !self.write(cx, whole) {
-                return Poll::Ready(self.gone());
+                return Poll::Ready(Finish::Gone);
             }
             drop(out);
             if matches!(self.state, State::Ended | State::Cut) {
@@ -215,17 +209,11 @@ impl Transfer {
                     self.is_watching.set(registers);
                     break;
                 }
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(self.gone()),
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Finish::Gone),
                 Poll::Ready(Ok(read)) => client.put_back(&buffer[..read]),
             }
         }
         Poll::Pending
-    }
-
-    /// Notes that the client left.
-    fn gone(&self) -> Finish {
-        self.in_flight.metered.borrow_mut().with(|metering| metering.client_left(clock::now()));
-        Finish::Gone
     }
 
     /// Notes that the request was sent completely.
@@ -258,9 +246,9 @@ impl Transfer {
     /// Ends the exchange, and returns the connection to the pool if another request may be sent.
     fn end(&mut self, at: Tick, pool: &Pool) {
         let is_cut = matches!(self.state, State::Cut);
-        let mut metered = self.in_flight.metered.borrow_mut();
-        metered.with(|metering| if is_cut { metering.upstream_cut(at) } else { metering.response_end(at) });
-        metered.finish();
+        if let Some(response) = &mut self.response {
+            if is_cut { response.cut(at) } else { response.end(at) }
+        }
         let connection = self.connection.take();
         let is_leaving = self.in_flight.worker.leaving.is_ordered();
         if let Some(connection) = connection.filter(|_| self.is_kept && !is_cut && !is_leaving) {
@@ -337,37 +325,21 @@ impl Transfer {
             .ok_or_else(not_http)?;
         let map = &*fields;
         let status = StatusCode::from_u16(head.start.code).map_err(|_| not_http())?;
-        policy::check_response(status, map, false).map_err(invalid)?;
-        let shown = {
-            let mut metered = in_flight.metered.borrow_mut();
-            let shown = metered.with(|metering| metering.response_head(head.start.code, map, at));
-            if shown == Some(None) {
-                in_flight.worker.passthrough(Passthrough::Path);
-                metered.finish();
-            }
-            shown.flatten().unwrap_or_default()
-        };
-        if let Some(reason) = shown.unread {
-            in_flight.worker.passthrough(reason);
-        }
+        let verdict = Response::head(in_flight, status, map, false, at)?;
         let ResponseBody { body, is_reusable } = response_body(head, false).map_err(|_| not_http())?;
         let is_chunked = matches!(body, Body::Chunked(_));
         self.streamed = !matches!(body, Body::Length(_));
-        let is_edited = match shown.edits {
-            Edits::None => false,
-            Edits::Stream => true,
+        let response = match verdict {
+            Verdict::Known(response) => response,
             // This engine does not wait for the first byte.
-            Edits::IfStream => {
-                let mut metered = in_flight.metered.borrow_mut();
-                metered.with(|metering| metering.exchange.is_edited(b"", self.streamed)).unwrap_or_default()
-            }
+            Verdict::ByBody(undecided) => undecided.decide(b"", !self.streamed),
         };
+        let is_edited = response.is_edited();
         self.is_reframed = matches!(body, Body::Close) || is_edited && !is_chunked;
         self.is_kept = is_reusable
             && head.version == Version::Http11
             && (!map.contains_key(CONNECTION) || !headers::lists(map, &CONNECTION, "close"));
-        self.edit = is_edited.then(Box::default);
-        in_flight.answering.set(true);
+        self.response = Some(response);
         in_flight.watch();
 
         out.extend_from_slice(b"HTTP/1.1 ");
@@ -406,14 +378,17 @@ impl Transfer {
         let ended = loop {
             match body.next(slice, &mut here) {
                 Ok(Some(Part::Data { data, verbatim })) => {
-                    let changed = self.show(&slice[data.clone()], at);
+                    let bytes = &slice[data.clone()];
+                    let shared = || Bytes::copy_from_slice(bytes);
+                    let response = self.response.as_mut();
+                    let changed = response.and_then(|response| response.data(bytes, shared, at, false));
                     match (changed, verbatim.filter(|_| !self.is_reframed)) {
                         (None, Some(range)) => run.extend(range, out),
                         // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded
                         // unchanged.
                         (changed, _) => {
                             run.flush(out);
-                            write_chunk(out, changed.as_deref().unwrap_or(&slice[data]));
+                            write_chunk(out, changed.as_deref().unwrap_or(bytes));
                         }
                     }
                 }
@@ -430,7 +405,7 @@ impl Transfer {
                 Ok(None) | Err(_) => break None,
             }
         };
-        let held = self.edit.as_mut().and_then(|edit| edit.release());
+        let held = self.response.as_mut().and_then(Response::release);
         let is_chunked = self.is_reframed || matches!(body, Body::Chunked(_));
         match (held, ended.clone().flatten()) {
             (None, Some(range)) => run.extend(range, out),
@@ -447,20 +422,6 @@ impl Transfer {
             self.state = State::Ended;
         }
         run.range
-    }
-
-    /// Shows data to the exchange. Returns what goes to the client in its place; `None` if that is the same.
-    fn show(&mut self, data: &[u8], at: Tick) -> Option<Bytes> {
-        let Self { edit, in_flight, slices, .. } = self;
-        let Some(edit) = edit.as_deref_mut() else {
-            show(in_flight, slices, data, at, &mut Cuts::default());
-            return None;
-        };
-        let is_watching = show(in_flight, slices, data, at, &mut edit.cuts);
-        if edit.passes(data.len()) {
-            return None;
-        }
-        Some(edit.apply(in_flight, Bytes::copy_from_slice(data), !is_watching))
     }
 }
 
@@ -485,21 +446,4 @@ impl Run<'_> {
         out.extend_from_slice(&self.slice[self.range.clone()]);
         self.range = 0..0;
     }
-}
-
-/// Shows data to the exchange; one slice in [`limits::SPENT_SAMPLE`] is timed. Returns false if there is no exchange,
-/// or its meter failed.
-fn show(in_flight: &InFlight, slices: &mut u32, data: &[u8], at: Tick, cuts: &mut Cuts) -> bool {
-    let mut metered = in_flight.metered.borrow_mut();
-    if !metered.is_watching() {
-        return false;
-    }
-    *slices = slices.wrapping_add(1);
-    let begun = slices.is_multiple_of(limits::SPENT_SAMPLE).then(clock::read);
-    metered.with(|metering| metering.response_body(data, at, cuts));
-    if let Some(begun) = begun {
-        let ns = clock::read().since(begun).saturating_mul(u64::from(limits::SPENT_SAMPLE));
-        metered.with(|metering| metering.spent(ns));
-    }
-    metered.is_watching()
 }
