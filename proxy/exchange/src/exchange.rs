@@ -276,11 +276,12 @@ impl Exchange {
     }
 
     /// Returns true if a body of [`Edits::IfStream`] that begins with these bytes is a stream, and has to be edited. If
-    /// the bytes do not show it, or there are none yet, it is edited if it `may_be`.
+    /// the bytes do not show it, or there are none yet, it is edited if it `may_be`: the first lines of a stream look like
+    /// a whole body, from which an edit removes nothing.
     pub fn is_edited(&mut self, beginning: &[u8], may_be: bool) -> bool {
         let Some(response) = &mut self.response else { return false };
-        let framing = response.reader.as_ref().and_then(|reader| reader.framing_of(beginning));
-        let is_edited = framing.map_or(may_be, |framing| framing != Framing::Json);
+        let shows_stream = response.reader.as_ref().is_some_and(|reader| reader.shows_stream(beginning));
+        let is_edited = may_be || shows_stream;
         if !is_edited {
             response.usage_filter = None;
             response.keeps_added = true;
@@ -326,7 +327,7 @@ impl Exchange {
             Ok(None) => {}
             Ok(Some(framing)) => {
                 meter.set_body(response_reader::body(framing));
-                response.begin(framing, self.sent.added.is_some());
+                response.begin(framing);
             }
             Err(error) => {
                 response.reader = None;

@@ -118,6 +118,8 @@ pub use usage_policy::{CONVERSATION_ID, Question, UpstreamFacts, keeps_conversat
 #[cfg(test)]
 mod bedrock_tests;
 #[cfg(test)]
+mod label_tests;
+#[cfg(test)]
 mod matrix_tests;
 #[cfg(test)]
 mod models_tests;

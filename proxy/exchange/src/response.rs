@@ -36,13 +36,9 @@ impl Response {
         Self { form, reader: None, usage_filter: None, keeps_added: false, left: None, summary: None }
     }
 
-    /// Records the framing of the body. `has_added`: options were added to the request.
-    pub(crate) fn begin(&mut self, framing: Framing, has_added: bool) {
-        if framing == Framing::Json {
-            self.usage_filter = None;
-            // It may turn out to be the first line of many.
-            self.keeps_added |= has_added;
-        } else {
+    /// Records the framing of the body, which a whole body changes that turns out to be the first of many lines.
+    pub(crate) fn begin(&mut self, framing: Framing) {
+        if framing != Framing::Json {
             self.form = Form::Frames;
         }
     }

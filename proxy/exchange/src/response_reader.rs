@@ -8,7 +8,7 @@ use decode::{Codings, DecodeError, Decoder};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use meter::{Body, Passthrough, Stated};
-use scan::{Dialect, Framing, Names, Scanner, Sink, Tail};
+use scan::{Dialect, Event, Extent, Framing, Names, Scanner, Sink, Tail};
 
 /// Reads one response body.
 pub(crate) struct ResponseReader {
@@ -125,10 +125,18 @@ impl ResponseReader {
         Self { dialect, decoder, sight: BodyFraming::Stated(scanner), label }
     }
 
-    /// Returns the framing of a body that begins with these bytes; `None` if they do not show it.
-    pub(crate) fn framing_of(&self, beginning: &[u8]) -> Option<Framing> {
+    /// Returns true if a body that begins with these bytes is a stream.
+    pub(crate) fn shows_stream(&self, beginning: &[u8]) -> bool {
         let start = beginning.trim_ascii_start();
-        if start.is_empty() { None } else { sniff(self.dialect, self.label, start) }
+        match sniff(self.dialect, self.label, start).filter(|_| !start.is_empty()) {
+            // The first line of several looks like a whole body.
+            Some(Framing::Json) => {
+                let mut scanner = Scanner::new(self.dialect, Framing::Json);
+                scanner.feed(start, &mut Discard);
+                scanner.framing() != Framing::Json
+            }
+            framing => framing.is_some(),
+        }
     }
 
     /// The scanner, unless the body is unreadable.
@@ -216,6 +224,15 @@ impl ResponseReader {
             is_unreadable: false,
         }
     }
+}
+
+/// Discards events.
+struct Discard;
+
+impl Sink for Discard {
+    fn event(&mut self, _: Event) {}
+
+    fn frame(&mut self, _: Extent) {}
 }
 
 /// The form in which a body with this framing is metered.

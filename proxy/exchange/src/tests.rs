@@ -11,7 +11,7 @@ use usage::{AddedOptions, Cuts};
 
 use super::*;
 
-const CHAT: &str = "/v1/chat/completions";
+pub(crate) const CHAT: &str = "/v1/chat/completions";
 pub(crate) const CLEAN: Close = Close::Clean { whole: false };
 const ANSWER: &[u8] = br#"{"model":"m","choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],
     "usage":{"prompt_tokens":3,"completion_tokens":1}}"#;
@@ -24,7 +24,7 @@ fn begin(path: &str, tenant: TenantResolution) -> Exchange {
 }
 
 /// An exchange whose request has this body.
-fn requested(path: &str, body: &str) -> Exchange {
+pub(crate) fn requested(path: &str, body: &str) -> Exchange {
     let mut exchange = begin(path, TenantResolution::default());
     exchange.request_body(body.as_bytes());
     exchange.request_complete(Tick(1));

@@ -61,19 +61,29 @@ fn stream_under_any_label_loses_what_was_asked_for() {
 #[test]
 fn lines_under_any_label_lose_what_was_asked_for() {
     let lines = |text: &str| text.replace("data: ", "").replace("\n\n", "\n");
-    let (content, usage) = (lines(&format!("{}{FINISH}", delta("a"))), lines(USAGE));
-    let server = serving("Content-Type: application/x-ndjson\r\n", false, (&content, &usage), Duration::ZERO);
-    let proxy = server.proxy(Policy::Inject);
-    assert_eq!(ask(proxy.address(), &request(PLAIN)).1, content);
-    assert_eq!(record(&proxy).tokens.output(), 2);
-    assert_eq!(proxy.seen().lost, []);
-
-    // Whether lines are labelled as JSON shows only after the first one: then the usage stays, and is counted.
-    let server = serving("Content-Type: application/json\r\n", false, (&content, &usage), Duration::ZERO);
-    let proxy = server.proxy(Policy::Inject);
-    assert_eq!(ask(proxy.address(), &request(PLAIN)).1, content + &usage);
-    assert_eq!(record(&proxy).tokens.output(), 2);
-    eventually("the loss is counted", || proxy.seen().lost == [Dropped::UsageEdit]);
+    let [first, finish, usage] = [&delta("a"), FINISH, USAGE].map(lines);
+    let content = format!("{first}{finish}");
+    for (label, stated) in LABELS {
+        let stated = if label.contains("Event") { Some(Stated::Sse) } else { stated };
+        let stated = stated.filter(|stated| *stated != Stated::Ndjson);
+        // A response with a length is not edited if its first part is one line: then the usage stays, and is counted.
+        let is_known = label.contains("Event") || label.contains("ndjson");
+        for (has_length, parts, goes) in [
+            (false, (&*first, &*format!("{finish}{usage}")), true),
+            (false, (&*content, &*usage), true),
+            (true, (&*content, &*usage), true),
+            (true, (&*first, &*format!("{finish}{usage}")), is_known),
+        ] {
+            let server = serving(label, has_length, parts, Duration::from_millis(20));
+            let proxy = server.proxy(Policy::Inject);
+            let wanted = if goes { content.clone() } else { format!("{content}{usage}") };
+            assert_eq!(ask(proxy.address(), &request(PLAIN)).1, wanted, "{label} {has_length} {parts:?}");
+            assert_eq!(record(&proxy).tokens.output(), 2, "{label}");
+            assert_eq!(proxy.seen().mislabelled, Vec::from_iter(stated), "{label}");
+            let lost = if goes { vec![] } else { vec![Dropped::UsageEdit] };
+            eventually("the loss is counted", || proxy.seen().lost == lost);
+        }
+    }
 }
 
 #[test]

@@ -10,10 +10,11 @@ pub struct Extent {
     pub to: u64,
     /// False for a frame cut short by the end of the body.
     pub whole: bool,
-    /// True if it holds a usage object and no error, beside an empty list of answers or (LiteLLM) one answer
-    /// with an index and an empty delta: the frame that `stream_options.include_usage` adds.
+    /// True if it is a frame of a stream and holds a usage object and no error, beside an empty list of answers, one answer
+    /// with an index and an empty delta (LiteLLM), or an `object` and no list (ATOM): the frame that
+    /// `stream_options.include_usage` adds.
     pub is_usage: bool,
-    /// The usage member. One with counts is present only after
+    /// The usage member. One with counts is absent from a frame in the shape of the last one, except after
     /// [`Scanner::locate_usage`](crate::Scanner::locate_usage).
     pub usage: Option<UsageMember>,
     /// The members that `timings_per_token` adds (llama.cpp); present under the same condition.

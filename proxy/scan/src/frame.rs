@@ -138,7 +138,11 @@ impl Frame {
     /// Ends the frame: passes its events to `sink`. A frame that is not `whole` keeps its content.
     pub(crate) fn end(&mut self, mut extent: Extent, sink: &mut impl Sink) {
         let facts = &self.facts;
-        extent.is_usage = facts.choices.is_contentless_list() && facts.usage.is_some() && !facts.is_error();
+        // Some servers leave out the empty list (ATOM).
+        let has_no_list =
+            facts.choices.listed.is_none() && facts.typed.has_object && self.dialect.is_openai();
+        let is_contentless = !self.unstreamed && (facts.choices.is_contentless_list() || has_no_list);
+        extent.is_usage = is_contentless && facts.usage.is_some() && !facts.is_error();
         if !facts.has_elements || facts.is_error() {
             self.emit(extent.whole, sink);
         }

@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::envelope::Envelope;
 use crate::event::{Event, Scope, Sink, Usage};
 use crate::event_stream::{self, EventStream, WRAPPER};
-use crate::extent::{Extent, UsageValue};
+use crate::extent::Extent;
 use crate::field::Fields;
 use crate::frame::{BodyFacts, Reader};
 use crate::json::End;
@@ -296,15 +296,17 @@ impl Scanner {
     pub fn unfinished_from(&self) -> Option<u64> {
         match &self.lines {
             Lines::Sse(sse) => sse.is_open().then_some(self.begun),
-            Lines::Ndjson => (self.payload != Payload::Fresh).then_some(self.begun),
-            Lines::Json | Lines::Messages | Lines::EventStream(_) => None,
+            // A whole body may be the first of many lines.
+            Lines::Ndjson | Lines::Json => (self.payload != Payload::Fresh).then_some(self.begun),
+            Lines::Messages | Lines::EventStream(_) => None,
         }
     }
 
-    /// The position in the body from which the unfinished frame of an event stream may have a usage member.
+    /// The position in the body from which the unfinished frame of a stream may have a usage member.
     pub fn usage_from(&self) -> Option<u64> {
         let scratch = self.scratch.as_ref().filter(|_| self.payload == Payload::Json)?;
-        matches!(self.lines, Lines::Sse(_)).then(|| scratch.json.usage_from(self.fields))?
+        let is_stream = !matches!(self.lines, Lines::Messages | Lines::EventStream(_));
+        is_stream.then(|| scratch.json.usage_from(self.fields))?
     }
 
     /// The bytes by kind of processing.
@@ -562,9 +564,7 @@ impl Scanner {
                 if !is_body {
                     extent.usage = frame.usage_member(json.usage_member());
                 }
-                if may_match {
-                    extent.usage = extent.usage.filter(|member| member.value != UsageValue::Counts);
-                } else {
+                if !may_match {
                     extent.timings = json.timings();
                 }
                 frame.end(extent, sink);

@@ -103,7 +103,7 @@ pub(crate) struct Match {
     pub(crate) kind: Kind,
     pub(crate) delta: Delta,
     pub(crate) usage: Option<Counts>,
-    /// The usage member without counts, by its position in the body.
+    /// The usage member, by its position in the body, if that of the stored frame has no counts.
     pub(crate) placeholder: Option<UsageMember>,
 }
 
@@ -227,9 +227,9 @@ impl Shape {
         let mut found = self.matched(bytes, |slot, bytes| variable[slot + 1] = bytes)?;
         let at = |edge: Edge| begun + u64::from(edge.fixed) + variable[usize::from(edge.slots)] as u64;
         let Placeholder { from, to, value } = *placeholder;
-        if found.usage.is_none_or(|counts| counts.are_zeros()) {
-            found.placeholder = Some(UsageMember { from: at(from), to: at(to), value });
-        }
+        let has_grown = value == UsageValue::Zeros && found.usage.is_some_and(|counts| !counts.are_zeros());
+        let value = if has_grown { UsageValue::Counts } else { value };
+        found.placeholder = Some(UsageMember { from: at(from), to: at(to), value });
         Some(found)
     }
 

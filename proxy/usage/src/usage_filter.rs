@@ -39,8 +39,6 @@ struct Facts {
     finish: bool,
     /// A running count above zero.
     counted: bool,
-    /// The server's own times are present.
-    times: bool,
     /// An answer, or all of them, ended.
     ends: bool,
 }
@@ -145,7 +143,6 @@ impl UsageFilter {
                 self.frame.counted = self.finished == 0 && is_above_zero(&counts);
             }
             Event::Usage(_) | Event::Error | Event::Done => self.frame.ends = true,
-            Event::Server(_) => self.frame.times = true,
             _ => {}
         }
     }
@@ -153,19 +150,19 @@ impl UsageFilter {
     #[inline]
     fn end_frame(&mut self, extent: Extent) {
         // Most frames are irrelevant.
-        if extent.is_usage || self.added.is_running() || self.frame.counted || extent.usage.is_some() {
+        if extent.is_usage || self.added.is_running() || extent.usage.is_some() {
             self.end_relevant_frame(extent);
         }
         self.frame = Facts::default();
     }
 
     fn end_relevant_frame(&mut self, extent: Extent) {
-        let Facts { content, finish, counted, times, ends } = self.frame;
+        let Facts { content, finish, counted, ends } = self.frame;
         let nothing_added = self.added == AddedOptions::default();
         let value = extent.usage.map(|usage| usage.value);
-        // llama.cpp's running count is in `timings`, which is not a usage member: a client may request only
-        // those.
-        let is_member = value == Some(UsageValue::Counts) || !times && !self.added.timings;
+        // The options bring a member of the frame. A count elsewhere (in llama.cpp's timings, in a choice, below a vendor's
+        // member) is sent to everyone, and says nothing about the member.
+        let is_member = value == Some(UsageValue::Counts);
         let mut usage = None;
         // This case is the first: the usage that proves that the server sends it to everyone is not cut.
         if counted && is_member && !extent.is_usage && !self.added.continuous && !self.asked {

@@ -134,7 +134,8 @@ impl Rules {
         let empty = Vec::new();
         let choices = frame.get("choices").and_then(Value::as_array);
         let usage = frame["usage"].is_object();
-        if usage && !error && choices.is_some_and(|choices| is_usage_only(choices)) {
+        let has_object = frame["object"].is_string();
+        if usage && !error && choices.map_or(has_object, |choices| is_usage_only(choices)) {
             if !added.include {
                 return all();
             }

@@ -19,6 +19,8 @@ pub(crate) struct Typed {
     frame_type: Type,
     /// `object` marks the frame as a whole answer of the Responses API.
     is_response: bool,
+    /// `object` is present.
+    pub(crate) has_object: bool,
     /// Text of the kind that the type defines.
     delta: Option<u32>,
     whole: Chars,
@@ -160,7 +162,7 @@ impl Typed {
 
     /// Reads the `object` member.
     pub(crate) fn read_object(&mut self, object: &[u8]) {
-        self.is_response = object == b"response";
+        (self.is_response, self.has_object) = (object == b"response", true);
     }
 
     /// Closes a container.

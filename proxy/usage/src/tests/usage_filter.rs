@@ -1,7 +1,7 @@
 //! The marks of a watched response.
 
 use bytes::Bytes;
-use scan::{Dialect, Event, Extent, Framing, Scanner, Sink};
+use scan::{Dialect, Event, Extent, Framing, Scanner, Sink, UsageValue};
 
 use crate::{AddedOptions, Editor, UsageFilter};
 
@@ -162,7 +162,7 @@ fn usage_beside_a_bare_choice_is_cut() {
     let (plain, end) = (text(""), finish(""));
     let usage = r#""usage":{"completion_tokens":24,"prompt_tokens":19,"total_tokens":43}"#;
     let event = |choice: &str| format!("data: {{\"model\":\"tiny\",\"choices\":[{choice}],{usage}}}\n\n");
-    for bare in [r#"{"index":0,"delta":{}}"#, r#"{"index":0}"#] {
+    for bare in [r#"{"index":0,"delta":{}}"#, r#"{"index":0}"#, r#"{"delta":{}}"#] {
         let last = event(bare);
         check(bare, (END, false), &[&plain, &end, &last, DONE], &[&plain, &end, DONE], false);
         check(bare, (BOTH, false), &[&plain, &end, &last, DONE], &[&plain, &end, DONE], false);
@@ -184,24 +184,39 @@ fn usage_beside_a_bare_choice_is_cut() {
     }
 }
 
+/// ATOM's usage event has no list of choices, which strict clients refuse.
 #[test]
-fn the_servers_own_times_are_no_usage() {
-    // llama.cpp's `timings_per_token` counts, too, but the client requested only that.
+fn usage_without_choices_is_cut() {
+    let (plain, end) = (text(""), finish(""));
+    let usage = r#""usage":{"completion_tokens":24,"prompt_tokens":19,"total_tokens":43}"#;
+    let last =
+        format!("data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",{usage}}}\n\n");
+    check("no list", (END, false), &[&plain, &end, &last, DONE], &[&plain, &end, DONE], false);
+    let all = [&*plain, &end, &last, DONE];
+    check("the client requested it", (None, true), &all, &all, false);
+}
+
+#[test]
+fn only_a_usage_member_is_usage_sent_unasked() {
     let mut filter = UsageFilter::new(END, false);
     let mut sink = Counter::default();
     let counts = scan::Counts::of([(scan::Count::Output, 3)]);
     let usage = scan::Usage { scope: scan::Scope::Running(0), counts };
     let extent = Extent { from: 0, to: 9, whole: true, is_usage: false, usage: None, timings: None };
-    let mut listen = filter.listen(&mut sink);
-    listen.event(Event::Usage(usage));
-    listen.event(Event::Server(scan::ServerReport::default()));
-    listen.frame(extent);
-    assert!(!filter.sends_unrequested());
-    let mut listen = filter.listen(&mut sink);
-    listen.event(Event::Usage(usage));
-    listen.frame(extent);
-    assert!(filter.sends_unrequested());
-    assert_eq!((sink.events, sink.frames), (3, 2), "everything passes on");
+    let member = |value| Some(scan::UsageMember { from: 3, to: 8, value });
+    for (usage_member, is_sent) in [
+        // A count in llama.cpp's timings, in a choice, or below a vendor's member.
+        (None, false),
+        (member(UsageValue::Null), false),
+        (member(UsageValue::Zeros), false),
+        (member(UsageValue::Counts), true),
+    ] {
+        let mut listen = filter.listen(&mut sink);
+        listen.event(Event::Usage(usage));
+        listen.frame(Extent { usage: usage_member, ..extent });
+        assert_eq!(filter.sends_unrequested(), is_sent, "{usage_member:?}");
+    }
+    assert_eq!((sink.events, sink.frames), (4, 4), "everything passes on");
 }
 
 #[test]
@@ -360,6 +375,82 @@ fn every<'a>(
 ) -> impl Iterator<Item = (usize, &'a str, &'a str)> {
     let usages = move |at, gap| usages.iter().map(move |usage| (at, gap, *usage));
     places.iter().flat_map(move |at| gaps.iter().flat_map(move |gap| usages(*at, *gap)))
+}
+
+/// A usage that the server sends to everyone in another place than the option's: in a choice (Moonshot), below a member of
+/// its own (Groq), or in llama.cpp's timings.
+const NESTED: [(&str, &str); 3] = [
+    ("\"finish_reason\":", "\"usage\":V,\"finish_reason\":"),
+    ("\"choices\":", "\"x_vendor\":{\"id\":\"r\",\"usage\":V},\"choices\":"),
+    ("\"obfuscation\":", "\"timings\":{\"prompt_n\":4,\"predicted_n\":2},\"obfuscation\":"),
+];
+
+/// A frame of a text or of an end, of which `finish` is the reason. `own`: the value of the option's usage member, if any.
+fn frame_with(
+    content: &str,
+    finish: &str,
+    nested: Option<(&str, &str, &str)>,
+    own: Option<(usize, &str)>,
+) -> String {
+    let choice = format!("{{\"index\":0,\"delta\":{content},\"finish_reason\":{finish}}}");
+    let mut members = vec![
+        "\"id\":\"x\"".to_owned(),
+        format!("\"choices\":[{choice}]"),
+        "\"obfuscation\":\"ab\"".to_owned(),
+    ];
+    if let Some((place, with, value)) = nested {
+        for member in &mut members {
+            *member = member.replacen(place, &with.replace('V', value), 1);
+        }
+    }
+    if let Some((at, value)) = own {
+        members.insert(at, format!("\"usage\":{value}"));
+    }
+    format!("data: {{{}}}\n\n", members.join(","))
+}
+
+/// Whatever a server says of its counts elsewhere, in whatever frames: the client receives what it would without the option.
+#[test]
+fn usage_in_another_place_does_not_keep_the_added_one() {
+    let running = "{\"prompt_tokens\":4,\"completion_tokens\":2,\"total_tokens\":6}";
+    let contents = [
+        "{\"role\":\"assistant\",\"content\":\"\"}",
+        "{\"content\":\"a\"}",
+        "{\"content\":\"b\"}",
+        "{\"content\":\"c\"}",
+        "{}",
+    ];
+    for (place, with) in NESTED {
+        for value in [running, "null", ZEROS, "{}"] {
+            for counted in [0b11111_u32, 0b00001, 0b00010, 0b01100, 0b10000] {
+                // The option adds the last frame, and of some servers a member of the others.
+                for own in [None, Some((0, "null")), Some((2, ZEROS)), Some((3, "null"))] {
+                    let stream = |is_added: bool| {
+                        let frames = contents.iter().enumerate().map(|(at, content)| {
+                            let finish = if at == 4 { "\"stop\"" } else { "null" };
+                            let nested = (counted & 1 << at != 0).then_some((place, with, value));
+                            frame_with(content, finish, nested, own.filter(|_| is_added))
+                        });
+                        let frames: String = frames.collect();
+                        format!("{frames}{}{DONE}", if is_added { LAST } else { "" })
+                    };
+                    let (asked, plain) = (stream(true), stream(false));
+                    let wanted = Outcome { body: plain, sends_unrequested: false, missed: 0 };
+                    let got = |slices: &[&str]| {
+                        let filter = UsageFilter::new(END, false);
+                        filtered(if own.is_some() { filter.without_placeholders() } else { filter }, slices)
+                    };
+                    let case = format!("{with} {value} {counted:b} {own:?}");
+                    for cut in 0..=asked.len() {
+                        let (head, tail) = asked.split_at(cut);
+                        assert_eq!(got(&[head, tail]), wanted, "{case} after {head:?}");
+                    }
+                    let bytes: Vec<&str> = (0..asked.len()).map(|at| &asked[at..=at]).collect();
+                    assert_eq!(got(&bytes), wanted, "{case}, byte by byte");
+                }
+            }
+        }
+    }
 }
 
 /// Before the first finish, of a torn frame only the bytes wait that may be part of a usage member: those of a key until it
