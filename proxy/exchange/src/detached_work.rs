@@ -73,9 +73,14 @@ impl DetachedWork {
         in_path.chain(in_query).find(is_known)
     }
 
-    /// Records that a job is counted.
-    pub fn counted(&self, job: u64) {
-        let _ = self.jobs[place(job)].compare_exchange(job, 0, Ordering::Relaxed, Ordering::Relaxed);
+    /// Records that a job is counted. Returns false if it was counted before, or is unknown.
+    pub fn counted(&self, job: u64) -> bool {
+        self.jobs[place(job)].compare_exchange(job, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Records that the job with this id is counted. Returns false if it was counted before, or is unknown.
+    pub fn take(&self, id: &str) -> bool {
+        self.counted(fingerprint(id) | 1)
     }
 }
 
@@ -109,8 +114,9 @@ mod tests {
             assert!(work.job(path, query).is_some(), "{path}");
         }
         assert_eq!(work.job("/v1/jobs/j-2", Some("id=j-3")), None);
-        work.counted(work.job("/v1/jobs/j-1", None).unwrap());
+        assert!(work.counted(work.job("/v1/jobs/j-1", None).unwrap()));
         assert_eq!(work.job("/v1/jobs/j-1", None), None);
+        assert_eq!(["j-1", "j-2", "projects/p/operations/9"].map(|id| work.take(id)), [false, false, true]);
     }
 
     #[test]

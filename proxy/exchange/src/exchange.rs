@@ -16,7 +16,7 @@ use usage::{AddedOptions, Cuts, UsageFilter};
 
 pub use self::end::{CallerFacts, Ended, UsageHabits};
 use crate::answer_form;
-use crate::answered_ids::PathItems;
+use crate::answered_ids::NamedIds;
 use crate::head_models;
 use crate::header_facts;
 use crate::model::RequestedModel;
@@ -38,8 +38,8 @@ pub struct Exchange {
     model: RequestedModel,
     tenant: TenantResolution,
     role: ExchangeRole,
-    /// The items of an unknown path.
-    path_items: PathItems,
+    /// The ids that a request at an unknown path names.
+    named_ids: Option<Box<NamedIds>>,
     /// The client chose a form of the answer that may lack its usage.
     may_lack_usage: bool,
     /// The request fetches the result of detached work.
@@ -120,7 +120,7 @@ impl Exchange {
             model: RequestedModel::in_path(route.model, route.model_in_path),
             tenant,
             role: ExchangeRole::new(setup.role),
-            path_items: PathItems::default(),
+            named_ids: None,
             may_lack_usage: false,
             is_fetch: false,
             sent: SentRequest::default(),
@@ -129,11 +129,11 @@ impl Exchange {
         }
     }
 
-    /// Reads what the head says beside the route: the path, if it is unknown, may name an answer that was counted when it
-    /// was generated, and query and header fields may name the model, or choose the form of the answer.
+    /// Reads what the head says beside the route, before the body: the path, if it is unknown, may name an answer that was
+    /// counted when it was generated, and query and header fields may name the model, or choose the form of the answer.
     pub fn asked_at(&mut self, path: &str, query: Option<&str>, headers: &HeaderMap) {
         if self.is_of_unknown_path() {
-            self.path_items = PathItems::of(path);
+            self.named_ids = Some(Box::new(NamedIds::of(path, query)));
         }
         let mut models = head_models::of_target(path, query);
         self.may_lack_usage = answer_form::is_chosen(query) || answer_form::is_unread(path);
@@ -157,6 +157,9 @@ impl Exchange {
     #[inline]
     pub fn request_body(&mut self, bytes: &[u8]) {
         self.request.feed(bytes);
+        if let Some(named_ids) = &mut self.named_ids {
+            named_ids.read(bytes);
+        }
     }
 
     /// Records that the request is complete at the caller: t0. Call it after the last slice, also of an empty body;

@@ -466,6 +466,14 @@ fn past_answers_are_not_counted_again() {
         ("/v1/chat/completions/chatcmpl-7/messages/", "{}", PAST, false),
         ("/v1/chat/completions/chatcmpl-8", r#"{"metadata":{"a":"b"}}"#, PAST, true),
         ("/v1/chat/completions/chatcmpl-7", run, PAST, true),
+        // Polls, which name them in the body.
+        ("/v1/jobs/fetch", r#"{"id":"chatcmpl-7"}"#, PAST, false),
+        ("/v1/jobs/fetch", r#"{"job":{"response_ids":["x","chatcmpl-7"]},"wait":true}"#, PAST, false),
+        ("/v1/jobs/fetch?id=chatcmpl%2D7", "{}", PAST, false),
+        ("/v1/jobs/fetch", r#"{"id":"chatcmpl-8"}"#, PAST, true),
+        ("/v1/own", r#"{"model":"m"}"#, PAST, true),
+        // A run that names the id of its answer beforehand.
+        ("/v1/own", r#"{"id":"chatcmpl-7","messages":[]}"#, PAST, true),
         ("/v1/chat/completions/chatcmpl-7", "{", PAST, true),
         // Lists of answers, and logs of what they cost.
         ("/v1/chat/completions/search", "{}", &list, false),
@@ -475,10 +483,15 @@ fn past_answers_are_not_counted_again() {
         ("/v1/own/count", run, r#"{"input_tokens":3}"#, false),
         ("/v1beta/models/g-2:countTokens", r#"{"contents":[]}"#, r#"{"totalTokens":3}"#, false),
     ] {
-        let mut exchange = requested(path, request);
-        exchange.asked_at(path, None, &HeaderMap::new());
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        let mut exchange = begin(path, TenantResolution::default());
+        exchange.asked_at(path, query, &HeaderMap::new());
+        request.as_bytes().chunks(3).for_each(|slice| exchange.request_body(slice));
+        exchange.request_complete(Tick(1));
+        exchange.sent();
         answer(&mut exchange, "application/json", answered.as_bytes());
-        assert_eq!(end(&mut exchange, CLEAN).is_some(), counts, "{path} {request}");
+        let is_counted = end(&mut exchange, CLEAN).is_some_and(|ended| !ended.is_named);
+        assert_eq!(is_counted, counts, "{path} {request}");
     }
     for (method, path) in [
         (Method::GET, "/v1/chat/completions/chatcmpl-7"),

@@ -26,7 +26,7 @@ scan::listed_enum! {
         /// A WebSocket of an inference endpoint with messages that cannot be read: compressed, in broken frames, of an
         /// API that is not read, or of more answers at a time than are metered.
         Socket = "socket",
-        /// The request replays a stream that was counted when it was generated.
+        /// The request reads a stored answer again, or polls for one, which is counted where it was generated.
         Replay = "replay",
     }
     /// The label value.

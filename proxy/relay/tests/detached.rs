@@ -156,6 +156,29 @@ fn accepted_work_has_a_row_and_its_result_is_metered_once() {
         exchange(&mut client, &own);
         assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "{path}: it counts once");
     }
+    // A POST may fetch it, too, and its answer may have the id of the work. Another process does not count it.
+    let own = Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            upstream_body(peer, &head);
+            let is_done = head.starts_with("POST /v1/late/fetch");
+            answer(
+                peer,
+                if is_done { r#"{"id":"job-1","usage":{"total_tokens":7}}"# } else { r#"{"id":"job-1"}"# },
+            );
+        }
+    });
+    let proxy = Proxy::with(own.address, in_force(keys()));
+    let mut client = proxy.connect();
+    let fetch = || post("/v1/late/fetch", "", r#"{"id":"job-1"}"#);
+    exchange(&mut client, post("/v9/late/answers", "", r#"{"model":"m","messages":[]}"#));
+    assert_eq!(record(&proxy).ending, Ending::Detached);
+    exchange(&mut client, fetch());
+    assert_eq!(record(&proxy).tokens.input(), 7);
+    exchange(&mut client, fetch());
+    assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "it counts once");
+    let restarted = Proxy::with(own.address, in_force(keys()));
+    exchange(&mut restarted.connect(), fetch());
+    assert!(restarted.inbox.recv_timeout(CANCEL).is_err(), "it is unknown");
     // An empty answer is not work.
     let empty = Upstream::start(|peer, _| {
         while let Some(head) = peer.head() {

@@ -177,6 +177,46 @@ fn path_may_name_the_model() {
     );
 }
 
+/// A process that did not see the answer generated (another one, or one before a restart) does not count it.
+#[test]
+fn poll_after_a_restart_counts_nothing() {
+    const ANSWER: &str = r#"{"id":"r-1","model":"m","usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
+    let sent = |proxy: &Proxy, request: &str| {
+        let mut client = Peer::connect(proxy.address());
+        client.send(request);
+        let head = client.head().unwrap();
+        upstream_body(&mut client, &head);
+    };
+    let posted = |target: &str, body: &str| {
+        format!("POST {target} HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    };
+    let before = serving("Content-Type: application/json\r\n", ANSWER);
+    sent(&before, &posted("/v1/chat/completions", r#"{"model":"m","messages":[]}"#));
+    assert_eq!(record(&before).tokens.output(), 2);
+    for poll in [
+        posted("/v1/jobs/r-1", "{}"),
+        posted("/v1/jobs/r-1/result", ""),
+        posted("/v1/jobs/fetch?id=r-1", "{}"),
+        posted("/v1/jobs/fetch", r#"{"model":"m","id":"r-1"}"#),
+        posted("/v1/jobs/fetch", r#"{"jobs":[{"id":"r-0"},{"id":"r-1"}]}"#),
+        posted("/v1/jobs/r-1", "{}").replace("POST", "PUT"),
+        posted("/v1/jobs/fetch", r#"{"id":"r-1"}"#).replace("POST", "GET"),
+    ] {
+        let after = serving("Content-Type: application/json\r\n", ANSWER);
+        sent(&after, &poll);
+        eventually(&poll, || after.seen().passed == [Passthrough::Replay]);
+        assert!(after.inbox.try_recv().is_err() && after.seen().seated == 0, "{poll}");
+    }
+    for (poll, reason) in
+        [("/v1/chat/completions/r-1", Passthrough::Path), ("/v1/responses/r-1", Passthrough::Replay)]
+    {
+        let after = serving("Content-Type: application/json\r\n", ANSWER);
+        sent(&after, &format!("GET {poll} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        eventually(poll, || after.seen().passed == [reason]);
+        assert!(after.inbox.try_recv().is_err(), "{poll}");
+    }
+}
+
 /// A poll for an answer is no run: the answer counts once, whoever counted it first.
 #[test]
 fn polled_answer_counts_once() {

@@ -49,6 +49,8 @@ pub struct Ended {
     pub was_unknown: bool,
     /// The request shows no sign of a run of a model. Its answer may be an earlier one, which was counted.
     pub may_repeat: bool,
+    /// It names the answer by its id: the answer is an earlier one, or the result of detached work.
+    pub is_named: bool,
     /// The id of detached work, if that is what the answer accepts and names.
     pub job: Option<Arc<str>>,
     /// The facts that the response shows of its upstream.
@@ -104,8 +106,9 @@ impl Exchange {
         let (close, mut body) = self.end_body(&mut meter, close, at);
         let was_unknown = self.dialect == Dialect::Unknown;
         let runs_model = meter.request().runs_model();
-        let may_repeat =
-            self.is_fetch || self.is_of_unknown_path() && !meter.is_counted_by_engine() && !runs_model;
+        let has_body = self.named_ids.as_ref().is_none_or(|ids| ids.has_body);
+        let shows_run = meter.is_counted_by_engine() || runs_model && has_body;
+        let may_repeat = self.is_fetch || self.is_of_unknown_path() && !shows_run;
         let is_tentative = was_unknown && !self.is_streamed();
         if let Some(dialect) = body.answered {
             self.dialect = dialect;
@@ -124,13 +127,12 @@ impl Exchange {
         let is_detached = self.is_detached(&record, runs_model, job.is_some());
         if is_detached {
             record.ending = Ending::Detached;
-        } else if is_tentative && is_uncounted(&record) {
+        } else if is_tentative && is_uncounted(&record) && record.unknown_counts.is_empty() {
             return None;
         }
-        let id = record.identity.response_id.as_deref();
-        if may_repeat && !self.is_fetch && id.is_some_and(|id| self.path_items.name(id)) {
-            return None;
-        }
+        let named_ids = self.named_ids.take().filter(|_| may_repeat && !self.is_fetch);
+        let is_named =
+            named_ids.zip(record.identity.response_id.as_deref()).is_some_and(|(ids, id)| ids.contain(id));
         let habits = self.habits(&record);
         let text = body.text.take().filter(|text| is_text_better(&record, text));
         if self.may_lack_usage && text.is_none() && record.tokens.output_provenance == Provenance::Frames {
@@ -151,6 +153,7 @@ impl Exchange {
             is_renamed,
             was_unknown,
             may_repeat,
+            is_named,
             job: job.filter(|_| is_detached),
             habits,
         };

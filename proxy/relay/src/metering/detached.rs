@@ -31,7 +31,7 @@ impl Metering {
     pub(super) fn note_detached(&self, ended: &Ended, at: Tick) -> bool {
         let record = &ended.record;
         match self.work {
-            Work::Fetched(job) if record.tokens.is_counted() => self.worker.detached.counted(job),
+            Work::Fetched(job) if record.tokens.is_counted() => _ = self.worker.detached.counted(job),
             Work::MayStart(path) if record.ending == Ending::Detached => {
                 self.worker.detached.begin((&record.identity.tenant, path), ended.job.as_deref(), at);
                 return true;

@@ -30,7 +30,11 @@ impl Metering {
         };
         let starts_detached = self.note_detached(&ended, at);
         let id = ended.record.identity.response_id.as_deref().filter(|_| !starts_detached);
-        if id.is_some_and(|id| self.worker.answered.add(id)) && ended.may_repeat {
+        let is_known = id.is_some_and(|id| self.worker.answered.add(id)) && ended.may_repeat;
+        // Work of which this process does not know is counted elsewhere, or was before a restart.
+        let is_repeated =
+            if ended.is_named { !id.is_some_and(|id| self.worker.detached.take(id)) } else { is_known };
+        if is_repeated {
             return self.worker.passthrough(Passthrough::Replay);
         }
         if ended.is_renamed {

@@ -152,7 +152,7 @@ fn passthrough(value: &str) -> Option<&'static str> {
             "a WebSocket of an inference endpoint whose messages cannot be read: compressed, in broken frames, of Gemini \
              Live, or of more than 16 responses at a time"
         }
-        "replay" => "a stored stream is read again; it was counted when it was generated",
+        "replay" => "a stored answer is read again, or polled for; it is counted where it was generated",
         _ => return None,
     })
 }
