@@ -1,6 +1,6 @@
 //! The scanner's results for one body: events and frame ends in order, the tail, the model.
 
-use scan::{Event, Extent, Sink, Tail};
+use scan::{Count, Event, Extent, Sink, Tail, Usage};
 
 /// One call of a [`Sink`].
 #[allow(clippy::large_enum_variant, reason = "most calls are events")]
@@ -90,9 +90,20 @@ impl<'a> Again<'a> {
     }
 }
 
+/// Returns an event without the numbers below unknown names: the oracle has no list of the names that are known.
+fn known(event: Event) -> Option<Event> {
+    match event {
+        Event::Unknown(_) => None,
+        Event::Usage(Usage { scope, counts }) => {
+            Some(Event::Usage(Usage { scope, counts: counts.with(Count::InputBeside, None) }))
+        }
+        event => Some(event),
+    }
+}
+
 impl Sink for Again<'_> {
     fn event(&mut self, event: Event) {
-        if !matches!(event, Event::Unknown(_)) {
+        if let Some(event) = known(event) {
             self.next(SinkCall::Event(event));
         }
     }
@@ -104,10 +115,7 @@ impl Sink for Again<'_> {
 
 impl Sink for Seen {
     fn event(&mut self, event: Event) {
-        // The oracle has no list of the names that are known.
-        if !matches!(event, Event::Unknown(_)) {
-            self.calls.push(SinkCall::Event(event));
-        }
+        self.calls.extend(known(event).map(SinkCall::Event));
     }
 
     fn frame(&mut self, extent: Extent) {

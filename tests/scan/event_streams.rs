@@ -43,6 +43,7 @@ fn converse_stream_has_its_events() {
         (Count::InputCached, 6),
         (Count::InputCacheWrite, 1),
         (Count::Output, 31),
+        (Count::Total, 58),
     ]);
     let events = seen.events();
     assert!(matches!(events[1], Event::Text(delta) if delta.chars == 5), "{events:?}");

@@ -98,4 +98,5 @@ const COUNTS: [&str; Count::ALL.len()] = [
     "total",
     "used_in",
     "used_out",
+    "beside",
 ];

@@ -1,9 +1,11 @@
 //! The reading of one usage: whether its parts are inside the prompt and the answer or beside them. Servers use the same
 //! names for both, so the arithmetic decides, and the server's name does not. Each dialect first adds what its own
-//! definition counts apart (Anthropic's cache, Gemini's thoughts and tools).
+//! definition counts apart (Anthropic's and Converse's cache, Gemini's thoughts and tools, the words of a transcription's
+//! speaker).
 //!
 //! I is the prompt, O the answer, R reasoning, C cached and W cache-written tokens, M those of audio, images and videos in
-//! the prompt, T the stated total. The first row that holds decides:
+//! the prompt, X those of tools and of unknown names ([`Count::InputBeside`]), T the stated total. The first row that
+//! holds decides:
 //!
 //! | the usage                                    | prompt        | answer                 | disagreement |
 //! |----------------------------------------------|---------------|------------------------|--------------|
@@ -13,6 +15,7 @@
 //! | T = I + O + R + C + W, + R + C or + R + W    | I + that sum  | O + R                  |              |
 //! | T = I + O + M                                | I + M         | O, R inside            |              |
 //! | T = I + O + R + M                            | I + M         | O + R                  |              |
+//! | T = one of these sums + X                    | that row's + X | that row's            |              |
 //! | T > I + O, none of these                     | I             | max(O + R, T − I)      | `total`      |
 //! | T < I + O                                    | I             | O, R inside            | `total`      |
 //! | T absent or zero                             | I             | O, R inside            |              |
@@ -45,6 +48,7 @@ impl Reading {
             reading.add(prompt, answer);
             reading.contain_parts();
         }
+        reading.counts.set(Count::InputBeside, None);
         reading
     }
 
@@ -59,16 +63,25 @@ impl Reading {
             self.disagreement = Some(Disagreement::Total);
             return (0, 0);
         };
-        let prompts = [cached.saturating_add(written), cached, written];
-        for answer in [0, reasoning] {
-            if let Some(prompt) = [0].into_iter().chain(prompts).find(|prompt| prompt + answer == rest) {
-                // Reasoning alone is likelier than a cache of the same length.
-                return if rest == reasoning { (0, reasoning) } else { (prompt, answer) };
-            }
-        }
         let media = MEDIA_IN.iter().fold(0, |sum, count| counts.or_zero(*count).saturating_add(sum));
-        if media > 0 && (rest == media || rest == media.saturating_add(reasoning)) {
-            return (media, rest - media);
+        let both = cached.saturating_add(written);
+        // In the order of the table.
+        let prompts = [
+            (both, 0),
+            (cached, 0),
+            (written, 0),
+            (both, reasoning),
+            (cached, reasoning),
+            (written, reasoning),
+        ];
+        let rows =
+            [(0, 0), (0, reasoning)].into_iter().chain(prompts).chain([(media, 0), (media, reasoning)]);
+        for beside in [0, counts.or_zero(Count::InputBeside)] {
+            let is_sum =
+                |(prompt, answer): &(u64, u64)| prompt.saturating_add(*answer).saturating_add(beside) == rest;
+            if let Some((prompt, answer)) = rows.clone().find(is_sum) {
+                return (prompt + beside, answer);
+            }
         }
         self.disagreement = Some(Disagreement::Total);
         self.unnamed = rest.saturating_sub(reasoning);

@@ -24,7 +24,11 @@ fn counts(named: Named) -> Counts {
 }
 
 fn read(named: Named) -> (Option<u64>, Option<u64>, Option<Disagreement>) {
-    let Reading { counts, disagreement, .. } = Reading::of(counts(named));
+    read_of(counts(named))
+}
+
+fn read_of(counts: Counts) -> (Option<u64>, Option<u64>, Option<Disagreement>) {
+    let Reading { counts, disagreement, .. } = Reading::of(counts);
     (counts.get(Count::Input), counts.get(Count::Output), disagreement)
 }
 
@@ -104,6 +108,29 @@ fn media_may_stand_beside_the_prompt() {
     }
 }
 
+/// Mistral's tools, Snowflake's checks, numbers of tokens that are not read: beside the prompt where the total says so.
+#[test]
+fn other_tokens_may_stand_beside_the_prompt() {
+    let n = Some;
+    for (named, beside, input, output, disagreement) in [
+        ([n(188), None, None, n(55), None, n(7355)], 7112, 7300, 55, None),
+        ([n(188), None, None, n(55), n(3), n(256)], 10, 198, 58, None),
+        ([n(9), n(7), None, n(4), None, n(18)], 5, 14, 4, None),
+        ([n(100), n(300), n(200), n(25), n(7), n(642)], 10, 610, 32, None),
+        // They are inside, another sum comes first, no sum explains them, or there is no total.
+        ([n(188), None, None, n(55), None, n(243)], 95, 188, 55, None),
+        ([n(100), n(50), None, n(60), None, n(210)], 50, 150, 60, None),
+        ([n(188), None, None, n(55), None, n(300)], 95, 188, 112, Some(Total)),
+        ([n(188), None, None, n(55), None, None], 95, 188, 55, None),
+        ([n(188), None, None, n(55), None, n(200)], 95, 188, 55, Some(Total)),
+    ] {
+        let reading = Reading::of(counts(named).with(Count::InputBeside, beside));
+        let [read_input, read_output] = [Count::Input, Count::Output].map(|count| reading.counts.get(count));
+        assert_eq!((read_input, read_output), (Some(input), Some(output)), "{named:?} {beside}");
+        assert_eq!((reading.disagreement, reading.counts.get(Count::InputBeside)), (disagreement, None));
+    }
+}
+
 #[test]
 fn rejected_number_leaves_the_others_as_named() {
     let named = Counts::of([(Count::Input, 5), (Count::Output, 7), (Count::Total, 99)]).with_rejected(1);
@@ -112,7 +139,10 @@ fn rejected_number_leaves_the_others_as_named() {
 }
 
 /// Tries every set of parts that may stand beside their wholes, in the table's order.
-fn tried([input, cached, written, output, reasoning, total]: [u64; 6]) -> (u64, u64, Option<Disagreement>) {
+fn tried(
+    [input, cached, written, output, reasoning, total]: [u64; 6],
+    beside: u64,
+) -> (u64, u64, Option<Disagreement>) {
     let sets: [&[u64]; 8] = [
         &[],
         &[reasoning],
@@ -124,12 +154,17 @@ fn tried([input, cached, written, output, reasoning, total]: [u64; 6]) -> (u64, 
         &[reasoning, written],
     ];
     let sum = |set: &[u64]| input + output + set.iter().sum::<u64>();
-    let matching = sets.iter().position(|set| total == 0 || sum(set) == total);
+    let with = |beside: u64| {
+        let at =
+            sets.iter().position(|set| total == 0 && beside == 0 || total > 0 && sum(set) + beside == total);
+        at.map(|at| (at, beside))
+    };
+    let matching = with(0).or_else(|| with(beside));
     let (mut prompt, mut answer) = match matching {
-        Some(0) => (input, output),
-        Some(1) => (input, output + reasoning),
-        Some(at @ 2..=4) => (input + sum(sets[at]) - input - output, output),
-        Some(at) => (input + sum(sets[at]) - input - output - reasoning, output + reasoning),
+        Some((0, beside)) => (input + beside, output),
+        Some((1, beside)) => (input + beside, output + reasoning),
+        Some((at @ 2..=4, beside)) => (sum(sets[at]) + beside - output, output),
+        Some((at, beside)) => (sum(sets[at]) + beside - output - reasoning, output + reasoning),
         None if total > input + output => (input, (output + reasoning).max(total - input)),
         None => (input, output),
     };
@@ -153,16 +188,18 @@ proptest! {
         parts in proptest::array::uniform5(0_u64..6),
         total in prop_oneof![Just(None), (0_u64..24).prop_map(Some)],
         beside in proptest::array::uniform3(any::<bool>()),
+        other in 0_u64..6,
     ) {
         let [input, cached, written, output, reasoning] = parts;
         // Half of the totals are sums.
         let sum = input + output + [cached, written, reasoning].iter().zip(beside).filter(|(_, beside)| *beside)
             .map(|(part, _)| part).sum::<u64>();
-        for total in [total, Some(sum)] {
+        for total in [total, Some(sum), Some(sum + other)] {
             let named = [input, cached, written, output, reasoning].map(Some);
             let [input, cached, written, output, reasoning] = named;
-            let read = read([input, cached, written, output, reasoning, total]);
-            let tried = tried([parts[0], parts[1], parts[2], parts[3], parts[4], total.unwrap_or(0)]);
+            let usage = counts([input, cached, written, output, reasoning, total]);
+            let read = read_of(usage.with(Count::InputBeside, other));
+            let tried = tried([parts[0], parts[1], parts[2], parts[3], parts[4], total.unwrap_or(0)], other);
             prop_assert_eq!(read, (Some(tried.0), Some(tried.1), tried.2), "{:?} {:?}", parts, total);
         }
     }

@@ -452,7 +452,8 @@ impl UsageResolver {
         for count in Count::ALL {
             if counts.or_zero(count) > self.max_tokens {
                 counts.set(count, None);
-                counts.rejected += 1;
+                // A number that is not read claims nothing.
+                counts.rejected += u32::from(count != Count::InputBeside);
             }
         }
         self.rejected = self.rejected.saturating_add(counts.rejected);

@@ -42,6 +42,9 @@ crate::listed_enum! {
         InputUsed,
         /// Tokens that the model generated, where `Output` has another number, which is on the vendor's invoice.
         OutputUsed,
+        /// Tokens that may stand beside the prompt: results of tools that the server ran, its own checks of the prompt, and
+        /// numbers of tokens that are not read. `Total` says whether they do.
+        InputBeside,
     }
 }
 
@@ -65,7 +68,7 @@ impl Count {
             Self::InputCachedAudio | Self::InputCachedImage => Side::Prompt,
             Self::Output | Self::OutputReasoning => Side::Answer,
             Self::OutputAudio | Self::OutputImage | Self::OutputVideo => Side::Answer,
-            Self::Total | Self::InputUsed | Self::OutputUsed => Side::Beside,
+            Self::Total | Self::InputUsed | Self::OutputUsed | Self::InputBeside => Side::Beside,
         }
     }
 
@@ -159,10 +162,10 @@ impl Counts {
         self.numbers[count as usize]
     }
 
-    /// Returns true if there is no number, not even a rejected one.
+    /// Returns true if there is no number, not even a rejected one, except for [`Count::InputBeside`].
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.present == 0 && self.rejected == 0
+        self.present & !(1 << Count::InputBeside as u32) == 0 && self.rejected == 0
     }
 
     /// Returns true if some counts are present and all of them are zero.

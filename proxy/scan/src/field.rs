@@ -69,7 +69,11 @@ pub(crate) enum Field {
     OutputModality,
     /// The part of the tokens written to a cache that has one lifetime.
     CacheLifetime,
-    /// Word in such a part: its modality or its lifetime.
+    /// Element of a list of numbers that have names.
+    Metric,
+    /// The number in it.
+    MetricValue,
+    /// Word in such a part or element: its modality, its lifetime or its name.
     PartName,
     /// Number, or an object of its parts: prompt tokens.
     InputOrParts,

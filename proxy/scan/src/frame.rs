@@ -346,7 +346,7 @@ impl Frame {
             choice.resolve_tgi(self.unstreamed);
             counts = usage::non_empty(usage::with_ordinal(usage.unwrap_or_default(), &extra));
         }
-        counts = counts.map(|counts| usage::settled(self.dialect, choice.stopped, counts));
+        counts = counts.map(|counts| usage::settled(self.dialect, choice.stopped, counts, &extra));
         let mut tokens = choice.tokens();
         if self.dialect == Dialect::Sglang && !self.unstreamed {
             let text = &mut choice.chars[Kind::Text as usize];
@@ -444,11 +444,13 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 frame.facts.choice.is_load = matches!(word, Some(b"load" | b"unload"));
             }
             (Field::Usage, value) => {
+                let mut stale = 2;
                 if frame.facts.usage.is_some() {
                     frame.variable_spans.exclude();
+                    stale = frame.facts.extra.ranks.len();
                 }
                 frame.facts.usage = (value == Value::Object).then(Counts::default);
-                frame.facts.extra.ranks[..2].fill(None);
+                frame.facts.extra.ranks[..stale].fill(None);
                 frame.facts.passes = None;
                 frame.facts.typed.counts_inner = false;
             }
@@ -509,7 +511,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
             }
             Field::Part if self.frame.dialect == Dialect::Gemini => choice.close_part(),
             Field::Modality | Field::CachedModality | Field::ToolModality => self.frame.close_part_of(field),
-            Field::OutputModality | Field::CacheLifetime => self.frame.close_part_of(field),
+            Field::OutputModality | Field::CacheLifetime | Field::Metric => self.frame.close_part_of(field),
             Field::Usage => self.frame.close_own_usage(),
             Field::InnerUsage => {
                 self.frame.close_usage();

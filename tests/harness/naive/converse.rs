@@ -48,6 +48,7 @@ fn counts(frame: &Value) -> Option<Counts> {
         &[
             ("/usage/inputTokens", Count::Input),
             ("/usage/outputTokens", Count::Output),
+            ("/usage/totalTokens", Count::Total),
             ("/usage/cacheReadInputTokens", Count::InputCached),
             ("/usage/cacheWriteInputTokens", Count::InputCacheWrite),
         ],

@@ -140,7 +140,19 @@ pub(super) fn counts(usage: &Value, names: &Names) -> Option<Counts> {
     let sum = |a: Option<u64>, b: Option<u64>| {
         (a.is_some() || b.is_some()).then(|| a.unwrap_or(0) + b.unwrap_or(0))
     };
-    let (input, output) = (sum(prompt.0, tools.0), sum(answer.0, thoughts.0));
+    let (mut input, mut output) = (sum(prompt.0, tools.0), sum(answer.0, thoughts.0));
+    // The total may say that one of them is inside, or both.
+    let all = [input, output].into_iter().flatten().sum::<u64>();
+    let is = |sum: u64| total.0 == Some(sum) && sum < all;
+    let [tool, thought] = [tools, thoughts].map(|part| part.0.unwrap_or(0));
+    let (fits_tools, fits_thoughts) = (tool <= prompt.0.unwrap_or(0), thought <= answer.0.unwrap_or(0));
+    if fits_tools && is(all - tool) {
+        input = prompt.0;
+    } else if fits_thoughts && is(all - thought) {
+        output = answer.0.or(thoughts.0.map(|_| 0));
+    } else if fits_tools && fits_thoughts && is(all - tool - thought) {
+        (input, output) = (prompt.0, answer.0.or(thoughts.0.map(|_| 0)));
+    }
     let fits = |count: Option<u64>| count.is_none_or(|n| n <= 1 << 53);
     for (count, tokens) in [
         (Count::Input, input),

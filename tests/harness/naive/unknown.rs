@@ -29,11 +29,25 @@ pub(crate) fn events(outside: Frame, frame: &Value, memory: &mut Memory) -> Opti
 /// The usage, merged with the counts of earlier frames.
 fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Usage>> {
     // A count at a place of one provider only.
-    if ["/meta/billed_units", "/meta/tokens"].iter().any(|at| frame.pointer(at).is_some()) {
+    if ["/meta/billed_units", "/meta/tokens", "/Usage", "/Response"]
+        .iter()
+        .any(|at| frame.pointer(at).is_some())
+    {
         return None;
     }
     let mut holders = HOLDERS.iter().filter_map(|holder| Some((frame.pointer(holder.at)?, holder)));
-    let holder = holders.next();
+    let mut holder = holders.next();
+    // Another member may have one.
+    const PLACES: [&str; 6] = ["usage", "response", "message", "result", "interaction", "delta"];
+    let is_other = |name: &str| !PLACES.contains(&name);
+    let others = frame.as_object().into_iter().flatten().filter(|(name, _)| is_other(name));
+    let mut others = others.filter_map(|(_, member)| member.get("usage")).filter(|usage| usage.is_object());
+    if let (None, Some(other)) = (holder, others.next()) {
+        holder = Some((other, &HOLDERS[0]));
+        if others.next().is_some() {
+            return None;
+        }
+    }
     let top = counts::at(frame, &[("/prompt_eval_count", Count::Input), ("/eval_count", Count::Output)])?;
     if holders.next().is_some() || holder.is_some() && !top.is_empty() {
         return None;
@@ -133,11 +147,16 @@ impl Holder {
         }
         let hour = counts.get(Count::InputCacheWrite1h);
         let both = five_minutes.get(Count::Input).map(|n| n + hour.unwrap_or(0));
-        let written = written.get(Count::Input).or(counts.get(Count::InputCacheWrite)).or(both).or(hour);
-        let own = counts.get(Count::Input);
+        // Of two names, a zero does not count.
+        let first =
+            |one: Option<u64>, other: Option<u64>| if one == Some(0) { other.or(one) } else { one.or(other) };
+        let excluded = written.get(Count::Input).or(both);
+        let written = first(excluded, counts.get(Count::InputCacheWrite)).or(hour);
+        let excluded = excluded.or(hour).unwrap_or(0) + read.or_zero(Count::Input);
+        let (own, other) = (counts.get(Count::Input), input.get(Count::Input).map(|n| n + excluded));
         let all = match (own, input.get(Count::Input), counts.get(Count::Output)) {
             (None, None, None) => total.get(Count::Input),
-            (None, Some(input), _) => Some(input + read.or_zero(Count::Input) + written.unwrap_or(0)),
+            (None | Some(0), Some(_), _) => other,
             _ => own,
         };
         counts.set(Count::Input, all);

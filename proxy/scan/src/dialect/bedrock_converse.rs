@@ -1,6 +1,6 @@
 //! Amazon Bedrock's `POST /model/…/converse` and `converse-stream`, whose path names the model. The events of a stream
 //! have no type in their JSON; each has members of its own. The last but one has the end, and the last the counts.
-//! `inputTokens` excludes the tokens read from a cache and those written to one, so the total says nothing more.
+//! `inputTokens` excludes the tokens read from a cache and those written to one, and the total has them.
 
 use std::sync::LazyLock;
 
@@ -28,7 +28,7 @@ const FRAME: &[(&str, Field)] = &[
     ("performanceConfig.latency", Field::Dimension(Dimension::Speed)),
     ("usage.inputTokens", Field::Count(Count::Input)),
     ("usage.outputTokens", Field::Count(Count::Output)),
-    ("usage.totalTokens", Field::Intermediate),
+    ("usage.totalTokens", Field::Count(Count::Total)),
     ("usage.cacheReadInputTokens", Field::Count(Count::InputCached)),
     ("usage.cacheWriteInputTokens", Field::Count(Count::InputCacheWrite)),
     ("usage.cacheDetails[]", Field::CacheLifetime),

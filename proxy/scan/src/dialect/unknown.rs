@@ -37,16 +37,8 @@ const USAGE: &[(&str, Field)] = &[
     ("usage.outputTokens.total", Field::Count(Count::Output)),
     ("usage.outputTokens.text", Field::Intermediate),
     ("usage.outputTokens.reasoning", Field::Count(Count::OutputReasoning)),
-    ("usage.cachedInputTokens", Field::Count(Count::InputCached)),
-    ("usage.reasoningTokens", Field::Count(Count::OutputReasoning)),
-    // OCI, YandexGPT
-    ("usage.promptTokens", Field::Count(Count::Input)),
+    // YandexGPT
     ("usage.inputTextTokens", Field::Count(Count::Input)),
-    ("usage.completionTokens", Field::Count(Count::Output)),
-    ("usage.promptTokensDetails.cachedTokens", Field::Count(Count::InputCached)),
-    ("usage.completionTokensDetails.reasoningTokens", Field::Count(Count::OutputReasoning)),
-    ("usage.completionTokensDetails.acceptedPredictionTokens", Field::Intermediate),
-    ("usage.completionTokensDetails.rejectedPredictionTokens", Field::Intermediate),
     ("prompt_eval_count", Field::Count(Count::Input)),
     ("prompt_eval_cached_count", Field::Count(Count::InputCached)),
     ("eval_count", Field::Count(Count::Output)),
@@ -117,8 +109,10 @@ pub(super) static DEFINITION: Definition = Definition {
 
 /// The fields of this dialect.
 static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    let places = ["response.usage", "result.usage", "message.usage", "chatResponse.usage"];
-    usage::fields(&[FRAME, USAGE].concat(), &places.map(|place| (place, Field::Usage)))
+    let places = ["response.usage", "result.usage", "message.usage", "Usage", "Response.Usage"];
+    let places = places.map(|place| (place, Field::Usage));
+    // That of another member counts if there is no other: the client may have sent it (`metadata`).
+    usage::fields(&[FRAME, USAGE].concat(), &[&places[..], &[("*.usage", Field::InnerUsage)]].concat())
         .also_below("result.stats", "stats")
         .also_below("response.meta", "meta")
 });

@@ -12,6 +12,9 @@
 //! | LiteLLM, Databricks | `cache_read_input_tokens` and `cache_creation_input_tokens`, which are part of the prompt here |
 //! | Groq | the usage of a stream below `x_groq` |
 //! | SGLang, Perplexity | `reasoning_tokens` |
+//! | Meta | a list of named numbers in the place of the usage |
+//!
+//! A member may have the words of its name in any style: `promptTokens` (OCI), `PromptTokens` (Hunyuan).
 //!
 //! A member with a path and without a field is known, and is not a count of its own: a part of the answer that no price
 //! distinguishes (`text_tokens`, tokens of predictions), or the sum of others.
@@ -34,6 +37,7 @@ const USAGE: &[(&str, Field)] = &[
     ("usage.cached_prompt_tokens", Field::Extra(OTHER_CACHED)),
     ("usage.cached_input_tokens", Field::Extra(OTHER_CACHED)),
     ("usage.prompt_cache_hit_tokens", Field::Extra(OTHER_CACHED)),
+    ("usage.cache_hit_tokens", Field::Extra(OTHER_CACHED)),
     ("usage.prompt_cache_miss_tokens", Field::Intermediate),
     ("usage.cache_read_input_tokens", Field::Extra(OTHER_CACHED)),
     ("usage.cache_creation_input_tokens", Field::Extra(OTHER_CACHE_WRITE)),
@@ -78,6 +82,12 @@ const USAGE: &[(&str, Field)] = &[
     ("usage.completion_tokens_details.tool_output_tokens", Field::Intermediate),
     ("usage.completion_tokens_details.output_tokens_per_turn", Field::Intermediate),
     ("usage.completion_tokens_details.tool_output_tokens_per_turn", Field::Intermediate),
+    ("metrics[]", Field::Metric),
+    ("metrics[].metric", Field::PartName),
+    ("metrics[].value", Field::MetricValue),
+    ("event.metrics[]", Field::Metric),
+    ("event.metrics[].metric", Field::PartName),
+    ("event.metrics[].value", Field::MetricValue),
 ];
 
 /// The objects that have the same members as another one of the usage.

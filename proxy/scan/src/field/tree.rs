@@ -202,10 +202,31 @@ impl Fields {
         }
         let beginning = beginning(key);
         if is_missing(node.name_bits, beginning, slot(beginning)) {
-            return node.other;
+            return self.otherwise(node, key);
         }
         let cased = || node.cased.iter().find(|(name, _)| is_folded(name, key));
-        node.key(beginning, key).or_else(|| cased().map(|&(_, to)| to)).unwrap_or(node.other)
+        let named = node.key(beginning, key).or_else(|| cased().map(|&(_, to)| to));
+        named.unwrap_or_else(|| self.otherwise(node, key))
+    }
+
+    /// The node of an object's member without a name there. Tokens of a usage object may be named in another style.
+    #[inline]
+    fn otherwise(&self, node: &Node, key: &[u8]) -> u8 {
+        match node.other {
+            UNKNOWN | UNKNOWN_TOKENS if says_tokens(key) => self.restyled(node, key),
+            other => other,
+        }
+    }
+
+    /// The node of the member whose name has the same words in any style: `PromptTokens` for `prompt_tokens`.
+    #[cold]
+    fn restyled(&self, node: &Node, key: &[u8]) -> u8 {
+        fn letters(name: &[u8]) -> impl Iterator<Item = u8> {
+            name.iter().filter(|byte| **byte != b'_').map(u8::to_ascii_lowercase)
+        }
+        let same = node.keys.iter().filter(|member| letters(member.name.as_bytes()).eq(letters(key)));
+        // A name of the dialect itself comes first.
+        same.min_by_key(|member| self.is_foreign(member.to)).map_or(node.other, |member| member.to)
     }
 
     /// Adds the same paths with keys in other letter case, as [`Field::Cased`].

@@ -55,13 +55,14 @@ impl Foreign {
     pub(crate) fn counts(&self, own: &Counts) -> Counts {
         let mut counts = usage::merged(own, &self.counts);
         let part = |rank: u8| self.extra.ranks[usize::from(rank)];
-        usage::add_five_minutes(&mut counts, part(CACHE_WRITE_5M));
+        let both = usage::add_five_minutes(&mut counts, part(CACHE_WRITE_5M));
         let mut extra = self.extra;
+        extra.ranks[2] = extra.ranks[2].or(both);
         extra.ranks[0] = extra.ranks[0].or(own.get(Count::Total));
         counts = usage::of_any(counts, &extra);
         counts.add(Count::Input, part(TOOL_PROMPT));
         counts.add(Count::Output, part(THOUGHTS));
         let reasoning = counts.get(Count::OutputReasoning).or(part(THOUGHTS));
-        counts.with(Count::OutputReasoning, reasoning)
+        counts.with(Count::OutputReasoning, reasoning).with(Count::InputBeside, own.get(Count::InputBeside))
     }
 }

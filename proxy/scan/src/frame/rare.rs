@@ -27,7 +27,8 @@ impl Frame {
         };
         match field {
             Field::Modality | Field::CachedModality | Field::ToolModality => self.facts.extra.begin_part(),
-            Field::OutputModality | Field::CacheLifetime => self.facts.extra.begin_part(),
+            Field::OutputModality | Field::CacheLifetime | Field::Metric => self.facts.extra.begin_part(),
+            Field::MetricValue => self.facts.extra.ranks[1] = number,
             Field::Foreign(_) | Field::Mark(_) | Field::MarkType => self.take_foreign(field, value),
             Field::Type => {
                 self.facts.typed.take(self.dialect, field, value);
@@ -99,6 +100,15 @@ impl Frame {
                 if let Some(passes) = &mut self.facts.passes {
                     passes.take_type(value);
                 }
+            }
+            Field::InnerUsage if self.dialect == Dialect::Unknown => {
+                let is_only = self.facts.usage.is_none();
+                if is_only && value == Value::Object {
+                    self.facts.usage = Some(Counts::default());
+                }
+                // The numbers of a second one go nowhere.
+                let is_second = !is_only && value == Value::Object;
+                (self.facts.typed.inner, self.facts.typed.counts_inner) = (None, is_second);
             }
             Field::InnerUsage => {
                 self.facts.choice.has_usage = value == Value::Object;

@@ -32,24 +32,31 @@ impl Extra {
     }
 }
 
-/// A part of a count that has counts of its own: a modality, or the lifetime of what was written to a cache.
+/// A part of a count that has counts of its own (a modality, or the lifetime of what was written to a cache), or a count in
+/// a list of named numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Audio,
     Image,
     Video,
     OneHour,
+    Prompt,
+    Answer,
+    Total,
 }
 
 impl Part {
-    /// Reads Gemini's word for a modality (in capitals in `generateContent`, in small letters in interactions), or
-    /// Bedrock's for a lifetime.
+    /// Reads Gemini's word for a modality (in capitals in `generateContent`, in small letters in interactions), Bedrock's
+    /// for a lifetime, or Meta's for a count.
     pub(crate) fn read(word: &[u8]) -> Option<Self> {
         match word {
             b"AUDIO" | b"audio" => Some(Self::Audio),
             b"IMAGE" | b"image" => Some(Self::Image),
             b"VIDEO" | b"video" => Some(Self::Video),
             b"1h" => Some(Self::OneHour),
+            b"num_prompt_tokens" | b"prompt_tokens" | b"input_tokens" => Some(Self::Prompt),
+            b"num_completion_tokens" | b"completion_tokens" | b"output_tokens" => Some(Self::Answer),
+            b"num_total_tokens" | b"total_tokens" => Some(Self::Total),
             _ => None,
         }
     }
@@ -66,6 +73,9 @@ impl Part {
             (Field::OutputModality, Self::Image) => Some(Count::OutputImage),
             (Field::OutputModality, Self::Video) => Some(Count::OutputVideo),
             (Field::CacheLifetime, Self::OneHour) => Some(Count::InputCacheWrite1h),
+            (Field::Metric, Self::Prompt) => Some(Count::Input),
+            (Field::Metric, Self::Answer) => Some(Count::Output),
+            (Field::Metric, Self::Total) => Some(Count::Total),
             _ => None,
         }
     }
@@ -141,17 +151,34 @@ pub(crate) fn with_cache(counts: Counts) -> Counts {
     counts.with(Count::Input, counts.get(Count::Input).map(|n| n + cache))
 }
 
-/// Sets a missing total of the tokens written to a cache: the sum of both lifetimes, if one is of `five_minutes`.
-pub(crate) fn add_five_minutes(counts: &mut Counts, five_minutes: Option<u64>) {
+/// Sets a missing total of the tokens written to a cache: the sum of both lifetimes, if one is of `five_minutes`. Returns
+/// that sum.
+pub(crate) fn add_five_minutes(counts: &mut Counts, five_minutes: Option<u64>) -> Option<u64> {
     let both = five_minutes.map(|tokens| tokens + counts.or_zero(Count::InputCacheWrite1h));
     counts.set(Count::InputCacheWrite, counts.get(Count::InputCacheWrite).or(both));
+    both
 }
 
-/// Adds the tool results and the thoughts, which Gemini's prompt and candidates exclude.
+/// Adds the tool results and the thoughts, which Gemini's prompt and candidates exclude, unless the total says that some
+/// server includes them.
 pub(crate) fn with_thoughts(mut counts: Counts, extra: &Extra) -> Counts {
-    let [tools, ..] = extra.ranks;
-    counts.add(Count::Input, tools);
-    counts.add(Count::Output, counts.get(Count::OutputReasoning));
+    let parts = [extra.ranks[0], counts.get(Count::OutputReasoning)];
+    let wholes = [Count::Input, Count::Output];
+    let named: u64 = wholes.map(|whole| counts.or_zero(whole)).into_iter().sum();
+    let rest = counts.get(Count::Total).and_then(|total| total.checked_sub(named));
+    let [tools, thoughts] = parts.map(Option::unwrap_or_default);
+    // Tokens beside the prompt and beside the answer, the likeliest first.
+    let rows = [[tools, thoughts], [0, thoughts], [tools, 0], [0, 0]];
+    let is_sum = |[prompt, answer]: &[u64; 2]| {
+        let fits = |whole, part, beside| beside == part || part <= counts.or_zero(whole);
+        rest == Some(prompt + answer)
+            && fits(Count::Input, tools, *prompt)
+            && fits(Count::Output, thoughts, *answer)
+    };
+    let beside = rows.into_iter().find(is_sum).unwrap_or(rows[0]);
+    for ((whole, part), beside) in wholes.into_iter().zip(parts).zip(beside) {
+        counts.add(whole, part.map(|_| beside));
+    }
     counts
 }
 
@@ -168,19 +195,8 @@ pub(crate) const CACHE_WRITE_5M: u8 = 5;
 pub(crate) const OTHER_CACHED: u8 = 6;
 pub(crate) const OTHER_CACHE_WRITE: u8 = 7;
 
-/// The rank of tokens that a server may count beside the prompt: results of tools that it ran itself, its own checks of the
-/// prompt, and numbers of tokens that are not read.
+/// The rank of [`Count::InputBeside`].
 pub(crate) const BESIDE_PROMPT: u8 = 10;
-
-/// Adds tokens beside the prompt to it, if the `total` says that they are not a part of it.
-pub(crate) fn add_beside(counts: &mut Counts, beside: u64, total: Option<u64>) {
-    let (Some(input), 0) = (counts.get(Count::Input), counts.rejected) else { return };
-    let sum = input.saturating_add(counts.or_zero(Count::Output)).saturating_add(beside);
-    let reasoning = counts.or_zero(Count::OutputReasoning);
-    if total == Some(sum) || total == Some(sum.saturating_add(reasoning)) {
-        counts.add(Count::Input, beside);
-    }
-}
 
 /// Adds the speaker's words to the prompt of a transcription, if the total alone has them.
 #[cold]
@@ -202,26 +218,33 @@ pub(crate) fn of_prompt(counts: Counts, extra: &Extra) -> Counts {
 /// The counts, or those by another dialect's names where the dialect's own are absent.
 pub(crate) fn or_foreign(counts: Counts, extra: &Extra) -> Counts {
     let [_, _, _, input, output, ..] = extra.ranks;
-    let (input, output) = (counts.get(Count::Input).or(input), counts.get(Count::Output).or(output));
+    let own = |count, other| above_zero(counts.get(count), other).or(other);
+    let (input, output) = (own(Count::Input, input), own(Count::Output, output));
     counts.with(Count::Input, input).with(Count::Output, output)
+}
+
+/// The number of one name, unless it is a zero beside a number of another name, which counts.
+fn above_zero(number: Option<u64>, other: Option<u64>) -> Option<u64> {
+    number.filter(|tokens| *tokens > 0 || other.is_none())
 }
 
 /// Counts by any server's names. A total alone is all prompt, as in embeddings. Anthropic's cached tokens are added to
 /// its `input_tokens`; a server that adds them to OpenAI's `prompt_tokens` has counted them there.
 pub(crate) fn of_any(mut counts: Counts, extra: &Extra) -> Counts {
     let [total, read, written, excluding, ..] = extra.ranks;
-    let own = counts.get(Count::InputCacheWrite).or(counts.get(Count::InputCacheWrite1h));
-    let written = written.or(own);
+    let hour = counts.get(Count::InputCacheWrite1h);
+    let excluded = [read, written.or(hour)].into_iter().flatten().fold(0, u64::saturating_add);
     settle_used(&mut counts);
-    let input = match (counts.get(Count::Input), excluding, counts.get(Count::Output)) {
+    let named = above_zero(counts.get(Count::Input), excluding);
+    let input = match (named, excluding, counts.get(Count::Output)) {
         (None, None, None) => total.or(extra.addends),
-        (None, Some(input), _) => {
-            Some(input.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0)))
-        }
+        (None, Some(input), _) => Some(input.saturating_add(excluded)),
         (input, ..) => input,
     };
     let counts = counts.with(Count::Input, input).with(Count::Total, total);
     let cached = counts.get(Count::InputCached).max(read);
+    let own = counts.get(Count::InputCacheWrite);
+    let written = above_zero(written, own).or(own).or(hour);
     counts.with(Count::InputCached, cached).with(Count::InputCacheWrite, written)
 }
 
@@ -236,10 +259,12 @@ pub(crate) fn dialect(named: Option<Dialect>, counts: &Counts) -> Option<Dialect
 }
 
 /// Completes the counts of a frame that is its own choice.
-pub(crate) fn settled(dialect: Dialect, has_stopped: bool, counts: Counts) -> Counts {
+pub(crate) fn settled(dialect: Dialect, has_stopped: bool, counts: Counts, extra: &Extra) -> Counts {
     match dialect {
         Dialect::OllamaChat | Dialect::OllamaGenerate if has_stopped => with_zero(counts),
-        Dialect::BedrockConverse => with_cache(counts),
+        Dialect::BedrockConverse => {
+            with_cache(counts).with(Count::InputBeside, extra.ranks[usize::from(BESIDE_PROMPT)])
+        }
         _ => counts,
     }
 }

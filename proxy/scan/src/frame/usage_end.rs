@@ -34,22 +34,16 @@ impl Frame {
         for (count, other) in [(Count::InputCached, cached), (Count::InputCacheWrite, written)] {
             counts.set(count, counts.get(count).max(other));
         }
-        usage::add_five_minutes(counts, five_minutes);
+        let both = usage::add_five_minutes(counts, five_minutes);
         if is_speech {
             usage::add_speech(counts);
         }
-        if let Some(beside) = beside {
-            self.add_beside(beside);
+        if beside.is_some() {
+            counts.set(Count::InputBeside, beside);
         }
-    }
-
-    /// Adds tokens beside the prompt to the counts of a usage.
-    #[cold]
-    fn add_beside(&mut self, beside: u64) {
-        // There the total counts only together with others.
-        let total = self.facts.extra.ranks[0].filter(|_| self.dialect == Dialect::Unknown);
-        if let Some(counts) = self.facts.counts() {
-            usage::add_beside(counts, beside, counts.get(Count::Total).or(total));
+        if self.dialect == Dialect::Unknown {
+            // By Anthropic's names, whose prompt excludes them.
+            self.facts.extra.ranks[2] = self.facts.extra.ranks[2].or(both);
         }
     }
 

@@ -85,6 +85,7 @@ const COUNTS: [&str; Count::ALL.len()] = [
     "total",
     "used_in",
     "used_out",
+    "beside",
 ];
 
 fn times_words(times: ServerReport) -> String {

@@ -251,22 +251,23 @@ fn members_with_unknown_tokens_are_named() {
         ),
     ] {
         let unknown = name.map(|name| format!("unknown({name}) ")).unwrap_or_default();
+        let beside = if name.is_some() { " beside 5" } else { "" };
         let usage = format!(r#"{{"prompt_tokens":9,"completion_tokens":4,{member}}}"#);
         let last = format!(r#"{{"choices":[],"usage":{usage}}}"#);
-        let expected = format!("{unknown}whole(in 9 out 4) | {unknown}whole(in 9 out 4) |");
+        let expected = format!("{unknown}whole(in 9 out 4{beside}) | {unknown}whole(in 9 out 4{beside}) |");
         assert_eq!(stream(Chat, &[&last, &last]), expected, "{member}");
         let inner = format!(r#"{{"choices":[],"x_provider":{{"usage":{usage}}}}}"#);
-        assert_eq!(stream(Chat, &[&inner]), format!("{unknown}whole(in 9 out 4) |"), "{member}");
+        assert_eq!(stream(Chat, &[&inner]), format!("{unknown}whole(in 9 out 4{beside}) |"), "{member}");
         let done =
             format!(r#"{{"type":"response.completed","response":{{"status":"completed","usage":{usage}}}}}"#);
         assert_eq!(
             stream(Responses, &[&done]),
-            format!("{unknown}stop0 choice(in 9 out 4) done |"),
+            format!("{unknown}stop0 choice(in 9 out 4{beside}) done |"),
             "{member}"
         );
         let body = format!(r#"{{"usage":{usage}}}"#);
-        assert_eq!(whole(Unknown, &body), format!("{unknown}whole(in 9 out 4) |"), "{member}");
-        assert_eq!(whole(Embeddings, &body), format!("{unknown}whole(in 9 out 4) |"), "{member}");
+        assert_eq!(whole(Unknown, &body), format!("{unknown}whole(in 9 out 4{beside}) |"), "{member}");
+        assert_eq!(whole(Embeddings, &body), format!("{unknown}whole(in 9 out 4{beside}) |"), "{member}");
     }
     // Outside of a usage a name means nothing.
     let outside = r#"{"vision_tokens":5,"x":{"vision_tokens":5},"choices":[{"index":0,"delta":{"content":"a"},"vision_tokens":5}]}"#;
@@ -275,12 +276,12 @@ fn members_with_unknown_tokens_are_named() {
         (
             Anthropic,
             r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":4,"vision_tokens":5}}"#,
-            "unknown(vision_tokens) stop0 whole(in 9 out 4) |",
+            "unknown(vision_tokens) stop0 whole(in 9 out 4 beside 5) |",
         ),
         (
             Gemini,
             r#"{"candidates":[],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":4,"visionTokenCount":5}}"#,
-            "unknown(visionTokenCount) whole(in 9 out 4) |",
+            "unknown(visionTokenCount) whole(in 9 out 4 beside 5) |",
         ),
         (
             Responses,
