@@ -15,24 +15,38 @@
 //! Their names follow one rule, by which the fields of other gateways are read, too: the word `model`, `deployment` or
 //! `fallbacks`, and behind it only words that still mean its name.
 
+use http::HeaderMap;
 use scan::OtherModels;
 
 use crate::query::parameters;
 use crate::route::add_models;
 use crate::word_list;
 
-/// Returns the models that the path (as the upstream will see it) and the query name.
+/// Returns the models that a request names in its path (as the upstream will see it), its query and its header fields.
+pub fn of_head(path: &str, query: Option<&str>, headers: &HeaderMap) -> OtherModels {
+    let mut models = of_target(path, query);
+    for (name, value) in headers {
+        add_field(name.as_str(), value.as_bytes(), &mut models);
+    }
+    models
+}
+
+/// Returns the models that the path and the query name.
 pub(crate) fn of_target(path: &str, query: Option<&str>) -> OtherModels {
     let mut models = OtherModels::default();
     add_models(path, &mut models);
     for (name, value) in query.into_iter().flat_map(parameters) {
-        // In any style: `model`, `modelId`, `models[]`.
-        let name: Vec<u8> = name.into_iter().filter(u8::is_ascii_alphanumeric).collect();
-        if word_list::has(&PARAMETERS, &name) {
+        if is_parameter(&name) {
             models.add(&value);
         }
     }
     models
+}
+
+/// Returns true if a parameter with this name names a model, in any style: `model`, `modelId`, `models[]`.
+pub(crate) fn is_parameter(name: &[u8]) -> bool {
+    let name: Vec<u8> = name.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+    word_list::has(&PARAMETERS, &name)
 }
 
 /// Adds the models that a header field names.

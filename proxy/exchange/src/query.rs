@@ -1,16 +1,17 @@
 //! The parameters of a query, unescaped: `+` is a space, and `;` separates parameters as `&` does, as in some servers.
 
 /// Returns the names and values of a query's parameters, in their order.
-pub fn parameters(query: &str) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     let pairs = query.split(['&', ';']).filter(|pair| !pair.is_empty());
     pairs.map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (unescaped(name), unescaped(value))
+        (unescaped(name.as_bytes()), unescaped(value.as_bytes()))
     })
 }
 
-fn unescaped(text: &str) -> Vec<u8> {
-    let (mut plain, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+/// Returns the text of a name or a value.
+pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
+    let (mut plain, mut rest) = (Vec::with_capacity(text.len()), text);
     while let [first, after @ ..] = rest {
         // `%u0061` is not an escape of a query.
         let escaped = tenant::escape(rest).filter(|(_, length)| *length == 3);

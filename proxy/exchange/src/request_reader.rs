@@ -8,10 +8,14 @@ use scan::{Casing, Dialect, Links, MultipartFields, Name, Request, RequestScanne
 
 use meter::ServerKind;
 
+use crate::form_names::FormNames;
+
 /// Reads one request body.
 pub(crate) enum RequestReader {
     /// A JSON value.
     Json(Box<RequestScanner>),
+    /// A JSON value that says to be a form.
+    JsonOrForm(Box<(RequestScanner, FormNames)>),
     /// A form, with files in it.
     Form(Box<MultipartFields>),
 }
@@ -26,7 +30,9 @@ impl RequestReader {
     ) -> Self {
         // Servers of the other dialects take only JSON, some of them under any type.
         let may_be_form = matches!(dialect, Dialect::Transcription | Dialect::Unknown);
-        let form = if may_be_form { headers.get(CONTENT_TYPE) } else { None };
+        let mut types = headers.get_all(CONTENT_TYPE).iter();
+        // Of two types, some servers take the first and some the last.
+        let form = types.next().filter(|_| may_be_form && types.next().is_none());
         match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
             Some(fields) => Self::Form(Box::new(fields)),
             None => {
@@ -34,7 +40,11 @@ impl RequestReader {
                     Some(selected_members) => RequestScanner::selecting(Arc::clone(selected_members)),
                     None => RequestScanner::new(),
                 };
-                Self::Json(Box::new(scanner.casing(casing(kind))))
+                let scanner = scanner.casing(casing(kind));
+                match FormNames::of(headers) {
+                    Some(names) => Self::JsonOrForm(Box::new((scanner, names))),
+                    None => Self::Json(Box::new(scanner)),
+                }
             }
         }
     }
@@ -44,6 +54,10 @@ impl RequestReader {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         match self {
             Self::Json(scanner) => scanner.feed(bytes),
+            Self::JsonOrForm(both) => {
+                both.0.feed(bytes);
+                both.1.feed(bytes);
+            }
             Self::Form(fields) => fields.feed(bytes),
         }
     }
@@ -52,6 +66,10 @@ impl RequestReader {
     pub(crate) fn end(&mut self) -> Request {
         match self {
             Self::Json(scanner) => scanner.end(),
+            Self::JsonOrForm(both) => {
+                let request = both.0.end();
+                Request { whole: request.whole && !both.1.names_model(), ..request }
+            }
             Self::Form(fields) => Request {
                 model: fields.model().shared(),
                 other_models: fields.other_models(),
@@ -68,33 +86,32 @@ impl RequestReader {
 
     /// The values of the wanted members; `None` of a body that has no members.
     pub(crate) fn values(&self) -> Option<&[Name]> {
-        match self {
-            Self::Json(scanner) => Some(scanner.selected_values()),
-            Self::Form(_) => None,
-        }
+        self.scanner().map(RequestScanner::selected_values)
     }
 
     /// The requested service tier; empty if none.
     pub(crate) fn service_tier(&self) -> Tier {
-        match self {
-            Self::Json(scanner) => *scanner.service_tier(),
-            Self::Form(_) => Tier::default(),
-        }
+        self.scanner().map(|scanner| *scanner.service_tier()).unwrap_or_default()
     }
 
     /// Returns the ids by which the request continues earlier ones.
     pub(crate) fn links(&self) -> Option<Box<Links>> {
-        match self {
-            Self::Json(scanner) => scanner.links().map(|links| Box::new(*links)),
-            Self::Form(_) => None,
-        }
+        self.scanner()?.links().map(|links| Box::new(*links))
     }
 
     /// The model named so far.
     pub(crate) fn model(&self) -> Option<Arc<str>> {
         match self {
-            Self::Json(scanner) => scanner.model().cloned(),
             Self::Form(fields) => fields.model().shared(),
+            Self::Json(_) | Self::JsonOrForm(_) => self.scanner()?.model().cloned(),
+        }
+    }
+
+    fn scanner(&self) -> Option<&RequestScanner> {
+        match self {
+            Self::Json(scanner) => Some(scanner),
+            Self::JsonOrForm(both) => Some(&both.0),
+            Self::Form(_) => None,
         }
     }
 }

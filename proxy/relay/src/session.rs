@@ -272,9 +272,11 @@ impl Session {
         let asked = message.map(|message| message.model()).filter(|model| !model.is_empty());
         // The server may accept the model that the client proposed for the session, or not.
         let proposed = Some(session.proposed).filter(|model| asked.is_none() && !model.is_empty());
+        let others = self.responses.possible_models().iter().map(|name| Name::cut(name.as_bytes()));
         [Some(asked.unwrap_or(session.name())), proposed]
             .into_iter()
             .flatten()
+            .chain(others)
             .find_map(|model| self.answer(message, &model).map(|answer| Refused { answer, model }))
     }
 

@@ -230,6 +230,8 @@ impl MultipartFields {
             self.is_named = true;
             let is_file = self.line.cut || has_parameter(parameters, b"filename");
             let name = name.ok().flatten().filter(|_| !is_file);
+            // `model[]` is an element of a list: some servers take the last.
+            let name = name.and_then(|name| name.split(|&byte| byte == b'[').next());
             self.part = name.and_then(|name| FIELDS.iter().position(|&field| field == name));
         }
         self.line.clear();

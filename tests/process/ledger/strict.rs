@@ -10,6 +10,7 @@ const STRICT: &str = "budgets:\n- name: strict\n  max_budget: 1000\n  budget_dur
                       unpriced: refuse\n  unreadable: refuse\n  uncountable: refuse\n  unknown_paths: refuse\n";
 
 const CHAT: &str = "/v1/chat/completions";
+const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\n";
 const GEMINI: &str = "/v1beta/models/small:generateContent";
 
 /// A gateway that answers as the model `small`, whatever it ran; a list of models gets a list of answers.
@@ -59,6 +60,12 @@ fn odd_requests_are_refused() {
         ("POST", CHAT, "", r#"{"model":"small,dear","messages":[]}"#),
         ("POST", CHAT, "", r#"{"model":"small","fallbacks":["dear"],"messages":[]}"#),
         ("POST", CHAT, "", r#"{"model":"small","models":["small","dear"],"messages":[]}"#),
+        // A form, as some gateways would read it.
+        ("POST", CHAT, FORM, r#"{"model":"small","x":"&model=dear&","messages":[]}"#),
+        ("POST", CHAT, FORM, "model=small&messages=[]"),
+        ("POST", CHAT, FORM, "model[]=small&model[]=dear&messages=[]"),
+        ("POST", CHAT, "Content-Type: multipart/form-data; boundary=b\r\n", small),
+        ("POST", CHAT, "Content-Type: application/json\r\nContent-Type: multipart/form-data\r\n", small),
         // Paths and methods.
         ("POST", "/v1/chat/completions/cancel", "", small),
         ("POST", "/%00/tokenize", "", small),
@@ -109,10 +116,12 @@ fn dearest_of_several_models_is_charged() {
     for (target, fields, body) in rows {
         assert_eq!(send(proxy.data, "POST", target, fields, body), "200", "{target} {fields} {body}");
     }
+    // The type that curl states for any body.
+    assert_eq!(send(proxy.data, "POST", CHAT, FORM, small), "200");
     // A list of answers, and work that only its answer shows: the next such request is refused.
     assert_eq!(send(proxy.data, "POST", CHAT, "x-list: yes\r\n", r#"{"model":"small"}"#), "200");
     assert_eq!(send(proxy.data, "POST", "/v1/messages", "x-late: yes\r\n", small), "200");
-    proxy.page_when("it has ended", |page| Rows::of(page).acknowledged == 6);
+    proxy.page_when("it has ended", |page| Rows::of(page).acknowledged == 7);
     assert_eq!(send(proxy.data, "POST", "/v1/messages", "x-late: yes\r\n", small), "403");
     let page = proxy.page();
     assert_eq!(page.sum("tokenmeter_exchanges_total", &[("ending", "detached")]), 1.0);
@@ -126,6 +135,6 @@ fn dearest_of_several_models_is_charged() {
     );
     // 4 × (100 × 2.50 + 10 × 10.01 + 3) millionths
     assert_eq!(large["cost"], "0.0014124", "{spent:?}");
-    assert_eq!([&small["input_tokens"], &small["output_tokens"]], [200, 20], "both answers of the list");
+    assert_eq!([&small["input_tokens"], &small["output_tokens"]], [300, 30], "both answers of the list");
     assert_eq!(small["unpriced_exchanges"], 1, "{spent:?}");
 }

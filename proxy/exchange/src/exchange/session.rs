@@ -2,7 +2,7 @@
 //! only their content shows to which answer they belong, and passes their names and events.
 
 use meter::{Body, Tick};
-use scan::{Event, Extent, Links, Name, Names, Request, Sink};
+use scan::{Event, Extent, Links, Name, Names, OtherModels, Request, Sink};
 
 use super::Exchange;
 use crate::request_state::{RequestFacts, RequestState};
@@ -11,13 +11,19 @@ use crate::response_reader::BodySummary;
 
 impl Exchange {
     /// Records that the client asked for the answer at `at`, which is t0, or that the server began it by itself. `status`
-    /// is that of the session's handshake.
-    pub fn request_in_session(&mut self, model: Name, links: Links, status: u16, at: Tick) {
+    /// is that of the session's handshake. `others`: further names of the model that the server may use.
+    pub fn request_in_session(
+        &mut self,
+        (model, others): (Name, Option<Box<OtherModels>>),
+        links: Links,
+        status: u16,
+        at: Tick,
+    ) {
         if self.request.stop().is_none() {
             return;
         }
         let facts = Request { stream: Some(true), answers: 1, prompts: 1, whole: true, ..Request::default() };
-        self.model.settle(model.shared(), None, true);
+        self.model.settle(model.shared(), others, true);
         let links = (links != Links::default()).then(|| Box::new(links));
         self.request = RequestState::Read(RequestFacts { tier: None, links });
         self.response = Some(Response::new(Form::Frames));

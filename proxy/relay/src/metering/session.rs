@@ -5,7 +5,7 @@ use std::rc::Rc;
 use exchange::{RoleSource, Route, Speaks, TenantResolution, checked_request_id};
 use http::{HeaderMap, Method, StatusCode};
 use meter::{Close, Tick};
-use scan::{Dialect, Event, Extent, Links, Name};
+use scan::{Dialect, Event, Extent, Links, Name, OtherModels};
 
 use super::Metering;
 use super::trace::Received;
@@ -28,10 +28,16 @@ impl Metering {
     }
 
     /// Records that the client requested the answer, by the message with the id `request`, or that the server began it.
-    pub(crate) fn asked_in_session(mut self, model: Name, links: Links, request: &Name, at: Tick) -> Self {
+    pub(crate) fn asked_in_session(
+        mut self,
+        models: (Name, Option<Box<OtherModels>>),
+        links: Links,
+        request: &Name,
+        at: Tick,
+    ) -> Self {
         self.origin.request_id = checked_request_id(request.as_str().as_bytes()).map(Into::into);
         let status = StatusCode::SWITCHING_PROTOCOLS.as_u16();
-        self.exchange.request_in_session(model, links, status, at);
+        self.exchange.request_in_session(models, links, status, at);
         self.exchange.sent();
         self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.exchange.model_name(), false);
         self

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use exchange::recorded;
-use scan::{Dialect, Name};
+use scan::{Dialect, OtherModels};
 use tenant::TenantIdentity;
 
 use super::answer::Answer;
@@ -167,35 +167,42 @@ fn unmetered(gate: &Gate, metering: &Metering, gap: Gap) -> Option<Answer> {
 }
 
 /// Checks the gate, if there is one, for a request that would become a tunnel. `session`: the dialect of its messages,
-/// if they are metered, and the model that its target names; empty if none.
+/// if they are metered, and the models that its head names.
 pub(crate) fn admit_tunnel(
     worker: &WorkerState,
     upstream: usize,
-    (dialect, model): (Option<Dialect>, Name),
+    (dialect, models): (Option<Dialect>, &OtherModels),
     identity: &TenantIdentity,
 ) -> Result<(), Answer> {
     let Some(gate) = worker.control.gate.as_ref() else { return Ok(()) };
     let tenant = &identity.tenant;
     let shape = dialect.unwrap_or(Dialect::Unknown);
     let over_budget = || Some(Answer::over_budget(shape, gate.refused(tenant)?));
-    let unknown = || {
-        let is_refused = dialect.is_none() && gate.terms(tenant).unknown_paths == UnknownPaths::Refuse;
-        is_refused.then(|| Answer::unmetered(shape, Gap::UnknownPath, gate.message(tenant, Gap::UnknownPath)))
+    let unmetered = || {
+        let terms = gate.terms(tenant);
+        let gap = match dialect {
+            None if terms.unknown_paths == UnknownPaths::Refuse => Gap::UnknownPath,
+            Some(_) if terms.refuse_unreadable && !models.is_complete() => Gap::Unreadable,
+            _ => return None,
+        };
+        Some(Answer::unmetered(shape, gap, gate.message(tenant, gap)))
     };
     let unpriced = || {
-        let models = gate.models(tenant).filter(|_| !model.is_empty())?;
+        let priced = gate.models(tenant)?;
         let (provider, upstream) = worker.place(upstream);
-        let requested = RequestedModel { model: model.as_str(), provider: &provider, upstream: &upstream };
-        Some(Answer::unpriced(shape, models.refused(tenant, &requested)?))
+        let message = models.names().iter().find_map(|model| {
+            priced.refused(tenant, &RequestedModel { model, provider: &provider, upstream: &upstream })
+        })?;
+        Some(Answer::unpriced(shape, message))
     };
-    let Some(answer) = over_budget().or_else(unknown).or_else(unpriced) else { return Ok(()) };
+    let Some(answer) = over_budget().or_else(unmetered).or_else(unpriced) else { return Ok(()) };
     worker.refuse(answer.refusal);
     worker.observer.borrow_mut().reject(tenant, answer.refusal);
     let known = Known {
         tenant: Arc::clone(tenant),
         principal: identity.principal.clone(),
         dialect: shape,
-        model: (!model.is_empty()).then(|| recorded(model.as_str()).into()),
+        model: models.names().first().map(|model| recorded(model).into()),
     };
     worker.report_rejection(upstream, (answer.refusal, answer.status.as_u16()), Some(known));
     Err(answer)

@@ -3,10 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use exchange::{RoleSource, Socket, TenantResolution, parameters, socket};
+use exchange::{RoleSource, Socket, TenantResolution, models_of_head, socket};
 use http::header::{HeaderName, SEC_WEBSOCKET_EXTENSIONS};
 use http::{HeaderMap, Uri};
-use scan::Name;
 use usage::Policy;
 
 use super::Session;
@@ -53,15 +52,15 @@ pub(crate) fn open(
     let mut resolution = resolve(headers);
     resolve_by_body(worker, &mut resolution);
     let tenant = resolution.identity();
-    let model = model(target);
-    admit_tunnel(worker, upstream, (dialect, model), &tenant)?;
+    let models = models_of_head(target.path(), target.query(), headers);
+    admit_tunnel(worker, upstream, (dialect, &models), &tenant)?;
     let Some(dialect) = dialect else { return Ok(Err(unmetered(target))) };
     if worker.plan.upstreams[upstream].usage != Policy::Observe || worker.control.gate.is_some() {
         // The proxy knows no extension; all known ones compress.
         take_out(headers, &SEC_WEBSOCKET_EXTENSIONS);
     }
-    let origin = Origin { upstream, dialect, headers: traced(headers), is_tls, tenant, role };
-    Ok(Ok(Box::new(Session::new(worker, holder, Responses::new(worker, origin, model)))))
+    let origin = Origin { upstream, dialect, models, headers: traced(headers), is_tls, tenant, role };
+    Ok(Ok(Box::new(Session::new(worker, holder, Responses::new(worker, origin)))))
 }
 
 /// The reason why a tunnel to this target is not metered.
@@ -77,32 +76,4 @@ fn traced(headers: &HeaderMap) -> HeaderMap {
     let names = ["traceparent", "tracestate"].map(HeaderName::from_static);
     let fields = headers.iter().filter(|(name, _)| names.contains(name));
     fields.map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// The model that the query names: `model`, or Azure's `deployment`; empty if there is none.
-fn model(target: &Uri) -> Name {
-    let named = parameters(target.query().unwrap_or_default());
-    let named = named.filter(|(name, _)| matches!(&**name, b"model" | b"deployment")).last();
-    named.map(|(_, value)| Name::cut(&value)).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_query_names_the_model() {
-        for (target, expected) in [
-            ("/v1/realtime?model=gpt-realtime", "gpt-realtime"),
-            ("/v1/realtime?intent=x&model=a%2Fb%20c", "a/b c"),
-            ("/openai/realtime?api-version=1&deployment=voice", "voice"),
-            ("/v1/realtime?model=a&model=b", "b"),
-            ("/v1/realtime?model=a&mod%65l=b", "b"),
-            ("/v1/realtime?model=%", "%"),
-            ("/v1/realtime?modell=a", ""),
-            ("/v1/realtime", ""),
-        ] {
-            assert_eq!(model(&Uri::from_static(target)).as_str(), expected, "{target}");
-        }
-    }
 }

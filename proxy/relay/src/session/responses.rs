@@ -2,11 +2,12 @@
 //! by itself once the speaker's turn has ended.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use exchange::RoleSource;
 use http::HeaderMap;
 use meter::Tick;
-use scan::{Dialect, Event, Links, MessageKind, Name, Names};
+use scan::{Dialect, Event, Links, MessageKind, Name, Names, OtherModels};
 use tenant::TenantIdentity;
 
 use super::messages::Message;
@@ -63,6 +64,8 @@ pub(super) struct Origin {
     /// The index of the upstream in the plan.
     pub(super) upstream: usize,
     pub(super) dialect: Dialect,
+    /// The models that the handshake names: the server may use any, until it states one.
+    pub(super) models: OtherModels,
     /// The fields of the handshake that name a trace.
     pub(super) headers: HeaderMap,
     /// True if the client's connection has TLS.
@@ -99,11 +102,13 @@ enum Kind {
 }
 
 impl Responses {
-    pub(super) fn new(worker: &Rc<WorkerState>, origin: Origin, model: Name) -> Self {
+    pub(super) fn new(worker: &Rc<WorkerState>, origin: Origin) -> Self {
+        let first = origin.models.names().first();
+        let proposed = first.map(|name| Name::cut(name.as_bytes())).unwrap_or_default();
         Self {
             worker: Rc::clone(worker),
             origin,
-            model: SessionModel { proposed: model, ..SessionModel::default() },
+            model: SessionModel { proposed, ..SessionModel::default() },
             transcription_model: SessionModel::default(),
             turn_end: None,
             open: Vec::new(),
@@ -122,6 +127,11 @@ impl Responses {
         let is_begun =
             |response: &PendingResponse| matches!(response.kind, Kind::Response | Kind::Transcript);
         self.open.iter().any(|response| is_begun(response) && response.failed_at.is_none())
+    }
+
+    /// Returns the models of the handshake that the server may use.
+    pub(super) fn possible_models(&self) -> &[Arc<str>] {
+        if self.model.stated.is_empty() { self.origin.models.names() } else { &[] }
     }
 
     /// Returns true if a further response would not be metered.
@@ -341,6 +351,8 @@ impl Responses {
             conversation: envelope.conversation,
             ..Links::default()
         };
+        let is_of_session = kind != Kind::InputTranscript && !self.possible_models().is_empty();
+        let others = is_of_session.then(|| Box::new(self.origin.models.clone()));
         let metered = Metered::begin(&self.worker, || {
             let origin = &self.origin;
             let tenancy = (origin.tenant.clone().into(), origin.role);
@@ -352,7 +364,7 @@ impl Responses {
                 tenancy,
                 at,
             );
-            metering.asked_in_session(model, links, &request, at)
+            metering.asked_in_session((model, others), links, &request, at)
         });
         if !metered.is_watching() {
             return None;

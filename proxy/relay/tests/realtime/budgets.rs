@@ -9,7 +9,9 @@ use relay::{Gap, Gate, Models, Refusal, RequestedModel, Terms, UnknownPaths};
 use serde_json::Value;
 
 use super::socket::{Server, Socket, closed, connect, send, try_connect};
-use super::{REALTIME, answering, assert_no_record, created, delta, done, expect, record, say, until};
+use super::{
+    REALTIME, answering, assert_no_record, created, delta, done, expect, record, say, session_created, until,
+};
 use crate::gate::refusing;
 use crate::support::{Proxy, TestPlan, eventually};
 use crate::tenants::{in_force, keys};
@@ -227,6 +229,54 @@ fn unpriced_model_is_refused_in_handshake_and_request() {
     // The first answer is in progress: the server ends it.
     eventually("it is refused", || proxy.seen().refused.last() == Some(&Refusal::Unpriced));
     assert_eq!(heard.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn each_model_of_a_handshake_is_checked() {
+    let server = answering();
+    let proxy = gated(&server, &Arc::new(Gate::with_models(Box::new(Known))));
+    for (target, field, status) in [
+        ("/v1/realtime?model=known", None, None),
+        ("/v1/realtime?model=known&model=known", None, None),
+        ("/v1/realtime?model=known&model=dear", None, Some(403)),
+        ("/v1/realtime?model=dear&model=known", None, Some(403)),
+        ("/v1/realtime?model=known&deployment=dear", None, Some(403)),
+        ("/v1/realtime?model=known&mod%65l[]=dear", None, Some(403)),
+        ("/v1/realtime?model=known,dear", None, Some(403)),
+        ("/v1/realtime?model=known", Some(("x-gateway-model-name", "dear")), Some(403)),
+    ] {
+        let fields: Vec<_> = field.into_iter().chain([KEY_A]).collect();
+        assert_eq!(try_connect(&proxy, target, &fields).err(), status, "{target} {field:?}");
+    }
+    // With terms that refuse what cannot be read, also a head that may name any model.
+    let proxy = gated(&server, &Arc::new(Gate::with_models(Box::new(Strict))));
+    let any = ("x-portkey-config", "pc-1");
+    assert_eq!(try_connect(&proxy, REALTIME, &[KEY_A, any]).err(), Some(403));
+    assert!(try_connect(&proxy, REALTIME, &[KEY_A]).is_ok() && try_connect(&proxy, REALTIME, &[any]).is_ok());
+}
+
+/// Until the server states which it took.
+#[test]
+fn each_model_of_a_handshake_may_be_charged() {
+    let target = "/v1/realtime?model=cheap&model=dear";
+    let (server, _heard, _seen) = listening(|socket| {
+        expect(socket, "response.create");
+        say(socket, &[created("resp_1"), done("resp_1", "completed", Value::Null), session_created()]);
+        expect(socket, "response.create");
+        say(socket, &[created("resp_2"), done("resp_2", "completed", Value::Null)]);
+    });
+    let proxy = gated(&server, &Arc::new(Gate::default()));
+    let mut client = connect(&proxy, target, &[KEY_A]);
+    for expected in [&["cheap", "dear"][..], &["gpt-realtime-2025-08-28"]] {
+        send(&mut client, CREATE);
+        let identity = record(&proxy).identity;
+        let models: Vec<&str> =
+            [&identity.model].into_iter().chain(&identity.other_models).map(|m| &**m).collect();
+        assert_eq!(models, expected);
+        if expected.len() > 1 {
+            until(&mut client, "session.created");
+        }
+    }
 }
 
 #[test]

@@ -125,6 +125,18 @@ fn both_of_two_models_are_read() {
 }
 
 #[test]
+fn elements_of_a_list_of_models_are_read() {
+    for names in [["model", "model[]"], ["model[]", "model[]"], ["model[0]", "model[1]"]] {
+        let parts = names.iter().zip(["a", "b"]);
+        let parts = parts.map(|(name, model)| part(&format!("name=\"{name}\""), model.as_bytes()));
+        let mut form = MultipartFields::new(b"XyZ").unwrap();
+        form.feed(&parts.chain([END.to_vec()]).collect::<Vec<_>>().concat());
+        let others = form.other_models().unwrap();
+        assert_eq!((form.model().as_str(), others.names()), ("b", &["a".into()][..]), "{names:?}");
+    }
+}
+
+#[test]
 fn flags_are_read_as_form_parsers_do() {
     for (word, flag) in [
         ("true", Some(true)),
