@@ -515,10 +515,10 @@ typedef struct {
   size_t size;
   // The method, as `POST`.
   tm_slice method;
-  // The path, with or without a query, as the client sent it.
+  // The path with its query, as the client sent it: both may name a model.
   tm_slice path;
-  // All header fields: tenant rules and the usage policy read some. A field that HTTP does not allow is ignored. The
-  // library keeps a copy until the exchange is over.
+  // All header fields: tenant rules, the usage policy and the model depend on some. A field that HTTP does not allow
+  // is ignored. The library keeps a copy until the exchange is over.
   const tm_header *headers;
   // The number of header fields.
   size_t headers_count;

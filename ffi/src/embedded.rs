@@ -84,6 +84,11 @@ impl Embedded {
         }
     }
 
+    /// Reads what the request's target and header fields say beside the route.
+    pub(crate) fn asked_at(&mut self, path: &str, query: Option<&str>) {
+        self.exchange.asked_at(path, query, &self.headers);
+    }
+
     /// Takes the request's facts in place of its body: it is complete.
     pub(crate) fn describe(&mut self, facts: Request, request_id: Option<Arc<str>>) {
         self.stage = Stage::Sent;

@@ -34,10 +34,10 @@ pub struct RequestInfo {
     pub size: usize,
     /// The method, as `POST`.
     pub method: Slice,
-    /// The path, with or without a query, as the client sent it.
+    /// The path with its query, as the client sent it: both may name a model.
     pub path: Slice,
-    /// All header fields: tenant rules and the usage policy read some. A field that HTTP does not allow is ignored. The
-    /// library keeps a copy until the exchange is over.
+    /// All header fields: tenant rules, the usage policy and the model depend on some. A field that HTTP does not allow
+    /// is ignored. The library keeps a copy until the exchange is over.
     pub headers: *const Header,
     /// The number of header fields.
     pub headers_count: usize,
@@ -95,11 +95,12 @@ pub unsafe extern "C" fn tm_exchange_begin(
         let method = Method::from_bytes(&method.to_ascii_uppercase())
             .map_err(|_| Fault::new(Status::Text, "not an HTTP method"))?;
         let path = String::from_utf8_lossy(path);
-        let path = target_path(&path);
+        let (path, query) = target_parts(&path);
         let peer = peer_address(peer);
         // SAFETY: the caller's contract.
         let headers = unsafe { header_map(request.headers, request.headers_count) }?;
-        let Ok(route) = route(host.settings.kind, &method, host.strip_prefix(path)) else {
+        let stripped = host.strip_prefix(path);
+        let Ok(route) = route(host.settings.kind, &method, stripped) else {
             return Ok(Status::NotMetered);
         };
         let now_unix_s = request.unix_ns / 1_000_000_000;
@@ -107,20 +108,26 @@ pub unsafe extern "C" fn tm_exchange_begin(
         let tenant = host
             .tenant(shard, &RequestHead { peer, certificate: None, path, headers: &headers, now_unix_s })?;
         let times = (Tick(request.at_ns), request.unix_ns);
-        let id = EXCHANGES.insert_with(|| Embedded::begin(host, route, (shard, tenant), headers, times))?;
+        let id = EXCHANGES.insert_with(|| {
+            let mut exchange = Embedded::begin(host, route, (shard, tenant), headers, times);
+            exchange.asked_at(stripped, query);
+            exchange
+        })?;
         // SAFETY: the caller's contract.
         unsafe { slice::write(exchange, ExchangeHandle { id }) }?;
         Ok(Status::Ok)
     })
 }
 
-/// Returns the path of a request's target, which may be an absolute URI (RFC 9112 §3.2.2).
-fn target_path(target: &str) -> &str {
-    let path = target.split(['?', '#']).next().unwrap_or_default();
-    match path.split_once("://") {
+/// Returns the path and the query of a request's target, which may be an absolute URI (RFC 9112 §3.2.2).
+fn target_parts(target: &str) -> (&str, Option<&str>) {
+    let target = target.split('#').next().unwrap_or_default();
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let path = match path.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => rest.find('/').map_or("/", |at| &rest[at..]),
         _ => path,
-    }
+    };
+    (path, query)
 }
 
 /// Reads the address of a peer, which may have a zone (`fe80::1%eth0`). Other text is an unknown peer: a forwarded

@@ -36,6 +36,25 @@ static void begins_for(tm_meter meter, const char *method, const char *path, con
   CHECK_OK(tm_record_free(record));
 }
 
+static void names_model(tm_meter meter, const char *path, const char *name, const char *value, const char *model) {
+  tm_request request = {0};
+  tm_exchange exchange = {0};
+  tm_record record = {0};
+  tm_header field;
+  field.name = tm_text_of(name);
+  field.value = tm_text_of(value);
+  request.size = sizeof request;
+  request.method = tm_text_of("POST");
+  request.path = tm_text_of(path);
+  request.headers = &field;
+  request.headers_count = 1;
+  request.at_ns = 1;
+  CHECK_OK(tm_exchange_begin(meter, &request, &exchange));
+  CHECK_OK(tm_exchange_end(exchange, TM_CLOSE_CLEAN, 2, &record));
+  CHECK(has_text(record, TM_TEXT_VALUE_MODEL, model));
+  CHECK_OK(tm_record_free(record));
+}
+
 static void interim(tm_meter meter) {
   tm_exchange exchange = new_chat(meter, 1);
   tm_record record = {0};
@@ -67,6 +86,11 @@ int main(void) {
   begins_for(meter, "POST", "/t/acme/v1/chat/completions", "", "acme");
   begins_for(meter, "POST", "http://host:80/t/acme/v1/chat/completions?a=b", "", "acme");
   begins_for(meter, "POST", "/t/acme/v1/chat/completions?url=http://host/t/other/", "", "acme");
+  names_model(meter, "/v1/chat/completions?model=a%2Fb#model=c", "accept", "d", "a/b");
+  names_model(meter, "http://host/t/acme/v1/chat/completions?x=?&model=a", "accept", "d", "a");
+  names_model(meter, "/v1/chat/completions", "X-Gateway-Model-Name", "d", "d");
+  names_model(meter, "/engines/a/chat/completions", "accept", "d", "a");
+  names_model(meter, "/v1/chat/completions#?model=a", "accept", "d", "_unknown");
   interim(meter);
   CHECK_OK(tm_meter_free(meter));
   puts("ok");
