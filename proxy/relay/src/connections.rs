@@ -47,9 +47,9 @@ pub(crate) struct Connections<E: Engine> {
     pub(crate) watched: Rc<Watched<InFlight>>,
     /// Tasks that read responses after their clients left.
     pub(crate) rests: RefCell<JoinSet<()>>,
-    /// The state of the trial engine.
+    /// The state of the trial.
     #[cfg(feature = "spike-engine")]
-    pub(crate) raw: crate::engine::raw::Raw,
+    pub(crate) http1: crate::wire::h1::Http1,
 }
 
 impl<E: Engine> Connections<E> {
@@ -65,7 +65,7 @@ impl<E: Engine> Connections<E> {
             watched: Rc::default(),
             rests: RefCell::default(),
             #[cfg(feature = "spike-engine")]
-            raw: crate::engine::raw::Raw::new(plan),
+            http1: crate::wire::h1::Http1::new(plan),
         })
     }
 
@@ -209,6 +209,6 @@ impl<E: Engine> Connections<E> {
             pool.sweep();
         }
         #[cfg(feature = "spike-engine")]
-        self.raw.sweep(self);
+        self.http1.sweep(self);
     }
 }

@@ -37,8 +37,6 @@
 
 pub(crate) mod hyper;
 pub(crate) mod net;
-#[cfg(feature = "spike-engine")]
-pub(crate) mod raw;
 
 use std::future::Future;
 use std::io;

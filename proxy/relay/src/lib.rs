@@ -21,6 +21,8 @@ mod session;
 mod state;
 mod sweep;
 mod watched;
+#[cfg(feature = "spike-engine")]
+mod wire;
 
 mod capacity;
 mod claims;

@@ -251,7 +251,7 @@ fn spawn_connection<E: Engine>(
     tasks: &mut JoinSet<()>,
 ) {
     #[cfg(feature = "spike-engine")]
-    use crate::engine::raw::serve_connection;
+    use crate::wire::h1::serve_connection;
     // Boxed once: each future around it would otherwise contain it twice, at both ends of the move.
     let serving = Box::pin(serve_connection(Rc::clone(connections), upstream, Rc::clone(&client)));
     let serving = contain(Rc::clone(&connections.worker), serving);

@@ -16,7 +16,7 @@ use crate::engine::net::pool::Need;
 use crate::engine::{Connection, Engine, Part, SendError, SendFailure};
 use crate::request::answer::Answer;
 use crate::request::in_flight::{Carrier, InFlight, UploadState};
-use crate::request::reject::Stop;
+use crate::request::reject::{Stop, unanswered, unconnected};
 use crate::response::interim::Interim;
 use crate::{clock, limits};
 
@@ -119,10 +119,7 @@ pub(crate) async fn send<E: Engine>(
                 count();
                 return Ok(Sent { connection, response, first: None });
             }
-            Received::Flood => {
-                let fault = "answered with a flood of interim responses";
-                return Err(Answer::invalid(&upstream.name, fault).into());
-            }
+            Received::Flood => return Err(Answer::interim_flood(&upstream.name).into()),
             Received::Error(error) => *error,
         };
         let may_repeat = match cause {
@@ -189,32 +186,4 @@ enum Received<E: Engine> {
     Head(Response<UpstreamResponse<E>>),
     Error(Box<SendError<Upload<E::RequestBody>>>),
     Flood,
-}
-
-pub(crate) fn unconnected(name: &str, error: &ConnectError) -> Answer {
-    match error {
-        ConnectError::Timeout(_) => Answer::connect_timeout(name, &error.to_string()),
-        ConnectError::Exhausted => Answer::overloaded(),
-        ConnectError::Name(_) | ConnectError::Io(_) | ConnectError::Proxy(_) => {
-            Answer::unreachable(name, &error.to_string())
-        }
-        ConnectError::Certificate(_) | ConnectError::Tls(_) => Answer::tls(name, &error.to_string()),
-    }
-}
-
-/// The end of a request that was sent and has no response.
-fn unanswered(name: &str, cause: SendFailure) -> Stop {
-    let answer = match cause {
-        SendFailure::Body(error) => return error.into(),
-        SendFailure::HeadTooLarge => Answer::invalid(name, "answered with a head over 64 KiB or 100 fields"),
-        SendFailure::Invalid => Answer::invalid(name, "did not answer in valid HTTP"),
-        SendFailure::Refused | SendFailure::ConnectionError | SendFailure::NeedsHttp1 => {
-            Answer::unprocessed(name)
-        }
-        SendFailure::Reset => Answer::broken(name, "ended the request's stream"),
-        SendFailure::Silent => Answer::silent(name),
-        SendFailure::Tls(fault) => Answer::tls(name, &fault.to_string()),
-        SendFailure::Closed => Answer::broken(name, "closed the connection"),
-    };
-    answer.into()
 }

@@ -5,6 +5,7 @@ pub(crate) mod client;
 pub(crate) mod client_stream;
 pub(crate) mod deadlines;
 pub(crate) mod header_list;
+pub(crate) mod idle;
 pub(crate) mod pace;
 pub(crate) mod pool;
 pub(crate) mod read_budget;

@@ -162,6 +162,11 @@ impl Answer {
         }
     }
 
+    /// The upstream sent too many interim responses.
+    pub(crate) fn interim_flood(upstream: &str) -> Self {
+        Self::invalid(upstream, "answered with a flood of interim responses")
+    }
+
     /// The tenant may not spend at the moment; in the error shape of `dialect`.
     pub(crate) fn over_budget(dialect: Dialect, refused: Refused) -> Self {
         Self {

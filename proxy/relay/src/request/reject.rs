@@ -1,9 +1,11 @@
 //! The end of a request without a response from its upstream: its client left, or the proxy answers.
 
+use connect::ConnectError;
+
 use super::answer::Answer;
 use super::in_flight::InFlight;
 use crate::clock;
-use crate::engine::BodyError;
+use crate::engine::{BodyError, SendFailure};
 use crate::state::WorkerState;
 
 /// The reason why a request ends here.
@@ -47,4 +49,33 @@ pub(crate) fn reject(in_flight: &InFlight, answer: Answer) -> Answer {
     metered.with(|metering| metering.answered_locally(answer.refusal, status, clock::now()));
     metered.finish();
     answer
+}
+
+/// The answer to a request for which there is no connection.
+pub(crate) fn unconnected(name: &str, error: &ConnectError) -> Answer {
+    match error {
+        ConnectError::Timeout(_) => Answer::connect_timeout(name, &error.to_string()),
+        ConnectError::Exhausted => Answer::overloaded(),
+        ConnectError::Name(_) | ConnectError::Io(_) | ConnectError::Proxy(_) => {
+            Answer::unreachable(name, &error.to_string())
+        }
+        ConnectError::Certificate(_) | ConnectError::Tls(_) => Answer::tls(name, &error.to_string()),
+    }
+}
+
+/// The end of a request that was sent and has no response.
+pub(crate) fn unanswered(name: &str, cause: SendFailure) -> Stop {
+    let answer = match cause {
+        SendFailure::Body(error) => return error.into(),
+        SendFailure::HeadTooLarge => Answer::invalid(name, "answered with a head over 64 KiB or 100 fields"),
+        SendFailure::Invalid => Answer::invalid(name, "did not answer in valid HTTP"),
+        SendFailure::Refused | SendFailure::ConnectionError | SendFailure::NeedsHttp1 => {
+            Answer::unprocessed(name)
+        }
+        SendFailure::Reset => Answer::broken(name, "ended the request's stream"),
+        SendFailure::Silent => Answer::silent(name),
+        SendFailure::Tls(fault) => Answer::tls(name, &fault.to_string()),
+        SendFailure::Closed => Answer::broken(name, "closed the connection"),
+    };
+    answer.into()
 }

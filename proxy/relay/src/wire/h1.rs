@@ -1,5 +1,4 @@
-//! A trial of an own HTTP/1.1 engine on tokio's sockets, behind the feature `spike-engine`. It is the base of the next
-//! engine; it is measured, and in no package.
+//! HTTP/1.1 on tokio's sockets, behind the feature `spike-engine`: a trial, which is measured, and in no package.
 //!
 //! It serves `POST` requests with `Content-Length` whose head and body arrive in one read, without TLS on either side.
 //! Heads and chunks are forwarded unchanged, and nothing is buffered unless a socket takes no more bytes. One task
@@ -7,14 +6,12 @@
 //! all other requests and those after them on their connection. It serves all requests if the plan changes their heads,
 //! exports traces, or lets clients close their half of a connection.
 //!
-//! It is not an [`Engine`] yet, but the decisions about its requests are the same calls.
-//!
 //! Left out, with the tests of the relay that fail with the feature:
 //!
 //! - The rest of an unstreamed response is not read once its client left. `conformance::left`:
 //!   `chunked_object_is_counted`, `content_without_its_end_is_counted`, `drain_waits_for_the_rest`,
 //!   `long_answer_is_read_to_its_end`, `silent_rest_is_given_up`.
-//! - No request is sent again without the options that its server rejects, and early hints are dropped. `usage`:
+//! - No request is sent again without the options that its server rejects. `usage`:
 //!   `early_hints_of_both_requests_arrive_once`, `invalid_request_is_answered_once`, `running_usage_is_dropped_first`,
 //!   `server_that_rejects_gets_the_original`. `paying`: `lax_flags_change_nothing_on_strict_servers`.
 //! - No head waits for the first byte of its body. `labels`: `lines_under_any_label_lose_what_was_asked_for`,
@@ -23,12 +20,11 @@
 //! - A body takes nothing of the memory for buffered bodies, so no other upload gives way to it. `conformance::shares`:
 //!   `evicted_upload_continues_unbuffered`, `stalled_uploads_leave_memory`.
 
+mod down;
 mod fields;
-mod pool;
-mod transfer;
+mod up;
 mod upstream_socket;
 
-use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -39,38 +35,32 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+use http::{HeaderValue, Method, Request, Response, Uri};
 use http1::{Head, Lines, Table, Version, request, write_field};
 
-use self::pool::{Connection, Pool};
-use self::transfer::{Finish, Transfer};
+use self::down::Http1Down;
+use self::up::Http1Up;
 use self::upstream_socket::UpstreamSocket;
-use crate::carry::send::unconnected;
+use super::{Buffers, Down as _};
+use crate::carry::pump::{Finish, Pump};
 use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::engine::net::client::{Client, Stage};
+use crate::engine::net::idle::IdlePool;
 use crate::engine::net::socket::Output;
 use crate::request::answer::Answer;
 use crate::request::gathered::Gathered;
 use crate::request::in_flight::InFlight;
-use crate::request::reject::reject;
+use crate::request::reject::{Stop, reject, unconnected};
 use crate::request::{Decision, Edited, Opened, open};
 use crate::state::WorkerState;
 use crate::{Dropped, Plan, clock, limits, worker};
 
-/// Bytes of one read. A larger request is handed over.
-const READ_BYTES: usize = 32 * 1024;
-
 /// The buffers and idle upstream connections of one worker.
-pub(crate) struct Raw {
-    /// Receives the bytes of any socket; used within one poll only.
-    read: RefCell<Box<[u8]>>,
-    /// Bytes that are made anew; used within one poll only, or taken and put back.
-    out: RefCell<Vec<u8>>,
-    /// The fields of a head; used within one call only, or taken and put back.
-    fields: RefCell<HeaderMap>,
+pub(crate) struct Http1 {
+    buffers: Buffers,
     /// Idle connections, one pool for each upstream in the plan's order.
-    pools: Vec<Pool>,
+    pools: Vec<Rc<IdlePool<UpstreamSocket>>>,
 }
 
 /// The reason why a client's connection is served here no more.
@@ -81,9 +71,13 @@ enum Outcome {
     HandedOver,
 }
 
+/// A request of this protocol to an upstream of this protocol.
+type Http1Pump = Pump<Http1Up, Http1Down>;
+
 /// The next event of a connection without a request.
 enum Next {
-    Request(Transfer),
+    /// A request, which is ready to be sent.
+    Request,
     /// An answer of the proxy; true if the connection ends with it.
     Answer(Answer, bool),
     /// A request that is not served here.
@@ -92,30 +86,16 @@ enum Next {
     Gone,
 }
 
-impl Raw {
+impl Http1 {
     /// The state of a worker without connections.
     pub(crate) fn new(plan: &Plan) -> Self {
-        let pools = plan.upstreams.iter().map(|_| Pool::new(plan.pool_size, plan.pool_idle));
-        Self {
-            read: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
-            out: RefCell::default(),
-            fields: RefCell::default(),
-            pools: pools.collect(),
-        }
-    }
-
-    /// Keeps memory that was taken from `out` for the next request.
-    fn put_back(&self, mut memory: Vec<u8>) {
-        let mut out = self.out.borrow_mut();
-        if out.capacity() < memory.capacity() && memory.capacity() <= READ_BYTES {
-            memory.clear();
-            *out = memory;
-        }
+        let pools = plan.upstreams.iter().map(|_| Rc::new(IdlePool::new(plan.pool_size, plan.pool_idle)));
+        Self { buffers: Buffers::new(), pools: pools.collect() }
     }
 
     /// Closes idle connections that are too old or were closed by their peer.
     pub(crate) fn sweep<E: Engine>(&self, connections: &Connections<E>) {
-        self.pools.iter().for_each(Pool::sweep);
+        self.pools.iter().for_each(|pool| pool.sweep());
         let worker = &connections.worker;
         let now = clock::now();
         for (client, task) in connections.clients.borrow().values() {
@@ -163,60 +143,45 @@ async fn serve<E: Engine>(connections: &Rc<Connections<E>>, client: &Rc<Client>,
         return Outcome::HandedOver;
     }
     client.set_raw(true);
+    // Written in place: the future has memory for one request.
+    let mut pump = None;
     loop {
-        let next = poll_fn(|cx| poll_request(cx, connections, client, index)).await;
-        let mut transfer = match next {
-            Next::Request(transfer) => transfer,
-            Next::Answer(answer, close) => {
-                let is_last = close || worker.draining.get();
-                match Box::pin(send_answer(client, answer, is_last)).await {
-                    true => continue,
-                    false => return Outcome::Ended,
-                }
+        let next = poll_fn(|cx| poll_request(cx, connections, client, index, &mut pump)).await;
+        let (answer, close) = match next {
+            Next::Request => {
+                let Some(request) = &mut pump else { continue };
+                let has_slot = request.up.slot.grow_in_turn(1);
+                let connected = match has_slot.then(|| connections.http1.pools[index].take()).flatten() {
+                    Some(socket) => {
+                        request.up.connected(socket, &request.in_flight);
+                        Ok(())
+                    }
+                    None => Box::pin(connect(connections, request, has_slot)).await,
+                };
+                let finish = match connected {
+                    Ok(()) => poll_fn(|cx| request.poll(cx, &connections.http1.buffers)).await,
+                    Err(stop) => Err(stop),
+                };
+                let answer = match finish {
+                    Ok(Finish::Done) if !worker.draining.get() => None,
+                    Ok(_) | Err(Stop::ClientGone) => return Outcome::Ended,
+                    Err(Stop::Reject(answer)) => Some(reject(&request.in_flight, answer)),
+                };
+                pump = None;
+                let Some(answer) = answer else { continue };
+                (answer, true)
             }
+            Next::Answer(answer, close) => (answer, close || worker.draining.get()),
             Next::HandOver => {
                 client.set_raw(false);
                 return Outcome::HandedOver;
             }
             Next::Gone => return Outcome::Ended,
         };
-        let pause = transfer.in_flight().retry_pause();
-        if !transfer.slot.grow_in_turn(1) && !Box::pin(transfer.slot.grow_soon(1, pause)).await {
-            return Box::pin(finished(
-                transfer,
-                client,
-                Finish::Failed(Answer::upstream_full(&upstream.name)),
-            ))
-            .await;
-        }
-        let pool = &connections.raw.pools[index];
-        let connected = match pool.take(clock::now()) {
-            Some(connection) => {
-                transfer.set_connection(connection);
-                Ok(())
-            }
-            None => Box::pin(connect(connections, &mut transfer, index)).await,
-        };
-        if let Err(finish) = connected {
-            return Box::pin(finished(transfer, client, finish)).await;
-        }
-        match poll_fn(|cx| transfer.poll(cx, &connections.raw, pool)).await {
-            Finish::Done if !worker.draining.get() => {}
-            finish => return Box::pin(finished(transfer, client, finish)).await,
+        if !Box::pin(send_answer(client, answer, close)).await {
+            return Outcome::Ended;
         }
     }
-}
-
-/// Ends a connection after its last request.
-async fn finished(transfer: Transfer, client: &Client, finish: Finish) -> Outcome {
-    let Finish::Failed(answer) = finish else {
-        drop(transfer);
-        return Outcome::Ended;
-    };
-    let answer = reject(transfer.in_flight(), answer);
-    drop(transfer);
-    send_answer(client, answer, true).await;
-    Outcome::Ended
 }
 
 /// Sends an answer of the proxy. `close` announces and waits for the end of the connection. Returns false if it ended.
@@ -247,46 +212,50 @@ fn bytes(response: &Response<Bytes>) -> Vec<u8> {
     out
 }
 
-/// Connects to the upstream. Ends early if the client leaves.
+/// Connects a request to its upstream, after a wait for a place there if it has none. Ends early if its client leaves.
 async fn connect<E: Engine>(
     connections: &Connections<E>,
-    transfer: &mut Transfer,
-    index: usize,
-) -> Result<(), Finish> {
-    let plan = &connections.worker.plan;
-    let upstream = &plan.upstreams[index];
-    let Some(place) = connections.socket(transfer.in_flight()).await else {
-        return Err(Finish::Failed(Answer::overloaded()));
-    };
-    let mut connecting = pin!(UpstreamSocket::connect(&upstream.target, plan.connect_timeout));
+    pump: &mut Http1Pump,
+    has_slot: bool,
+) -> Result<(), Stop> {
+    let in_flight = Rc::clone(&pump.in_flight);
+    let plan = &in_flight.worker.plan;
+    let upstream = &plan.upstreams[in_flight.upstream];
+    if !has_slot && !pump.up.slot.grow_soon(1, in_flight.retry_pause()).await {
+        return Err(Answer::upstream_full(&upstream.name).into());
+    }
+    let Some(place) = connections.socket(&in_flight).await else { return Err(Answer::overloaded().into()) };
+    let mut connecting = pin!(UpstreamSocket::connect(&upstream.target, plan.connect_timeout, place));
     let connected = poll_fn(|cx| match connecting.as_mut().poll(cx) {
         Poll::Ready(connected) => {
-            Poll::Ready(connected.map_err(|error| Finish::Failed(unconnected(&upstream.name, &error))))
+            Poll::Ready(connected.map_err(|error| unconnected(&upstream.name, &error).into()))
         }
-        Poll::Pending => transfer.poll_client(cx, &connections.raw).map(Err),
+        Poll::Pending => pump.down.poll_gone(cx, &connections.http1.buffers).map(|()| Err(Stop::ClientGone)),
     });
-    transfer.set_connection(Connection { socket: connected.await?, place });
+    let socket = connected.await?;
+    pump.up.connected(socket, &in_flight);
     Ok(())
 }
 
-/// Reads a request, and decides everything about it, within one poll.
+/// Reads a request, and decides everything about it, within one poll. A request to be sent is written to `pump`.
 fn poll_request<E: Engine>(
     cx: &mut Context<'_>,
     connections: &Rc<Connections<E>>,
     client: &Rc<Client>,
     index: usize,
+    pump: &mut Option<Http1Pump>,
 ) -> Poll<Next> {
     if client.first_len() > 0 {
         return Poll::Ready(Next::HandOver);
     }
-    let raw = &connections.raw;
-    let mut buffer = raw.read.borrow_mut();
+    let buffers = &connections.http1.buffers;
+    let mut buffer = buffers.read.borrow_mut();
     let received = match ready!(client.poll_read(cx, &mut buffer)) {
         Ok(0) | Err(_) => return Poll::Ready(Next::Gone),
         Ok(read) => &buffer[..read],
     };
     let mut table = Table::new();
-    let Some((mut parts, body, lines)) = whole(raw, received, &mut table) else {
+    let Some((mut parts, body, lines)) = whole(buffers, received, &mut table) else {
         client.put_back(received);
         return Poll::Ready(Next::HandOver);
     };
@@ -300,10 +269,12 @@ fn poll_request<E: Engine>(
     // Tenant rules may have removed some.
     let is_added = edited.is_some() && !lines.has("accept-encoding");
     let is_complete = parts.headers.len() == fields + usize::from(is_added);
-    let mut out = raw.out.take();
-    upstream_request(&mut out, lines, &parts, &target, (edited.as_ref(), &body), is_complete);
-    raw.fields.replace(parts.headers);
-    Poll::Ready(Next::Request(Transfer::new(in_flight, out, slot)))
+    let mut unsent = buffers.out.take();
+    upstream_request(&mut unsent, lines, &parts, &target, (edited.as_ref(), &body), is_complete);
+    buffers.fields.replace(parts.headers);
+    let up = Http1Up::new(slot, Rc::clone(&connections.http1.pools[index]), unsent);
+    *pump = Some(Pump::new(up, Http1Down::new(Rc::clone(client)), in_flight));
+    Poll::Ready(Next::Request)
 }
 
 /// An admitted request: its target, and the request itself if it was edited.
@@ -353,7 +324,7 @@ fn admit<E: Engine>(
 type Whole<'h, 'b> = (Parts, Bytes, Lines<'h, 'b>);
 
 /// Parses a request, if it is one that is served here.
-fn whole<'h, 'b>(raw: &Raw, received: &'b [u8], table: &'h mut Table<'b>) -> Option<Whole<'h, 'b>> {
+fn whole<'h, 'b>(buffers: &Buffers, received: &'b [u8], table: &'h mut Table<'b>) -> Option<Whole<'h, 'b>> {
     let head = request(received, table).ok().flatten()?;
     let Head { start, lines, len, .. } = head;
     (head.version == Version::Http11).then_some(())?;
@@ -382,7 +353,7 @@ fn whole<'h, 'b>(raw: &Raw, received: &'b [u8], table: &'h mut Table<'b>) -> Opt
     let target = start.target;
     let from = target.as_ptr().addr() - base.addr();
     parts.uri = Uri::from_maybe_shared(shared.slice(from..from + target.len())).ok()?;
-    parts.headers = raw.fields.take();
+    parts.headers = buffers.fields.take();
     fields::map(&mut parts.headers, lines, &shared, base)?;
     Some((parts, shared.slice(len..), lines))
 }

@@ -1,0 +1,190 @@
+//! A connection to a client by HTTP/1.1, for the response to one request.
+
+use std::cell::Cell;
+use std::io;
+use std::ops::Range;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use http::header::CONNECTION;
+use http1::{LAST_CHUNK, write_chunk, write_field};
+use tokio::task::coop;
+
+use crate::engine::net::client::Client;
+use crate::engine::net::socket::Output;
+use crate::limits;
+use crate::request::headers;
+use crate::wire::{Buffers, Down, Framing, Head};
+
+/// A connection with its response.
+pub(crate) struct Http1Down {
+    client: Rc<Client>,
+    /// Bytes that are made anew, in the worker's memory, and later those of them that the client's socket did not take.
+    out: Vec<u8>,
+    /// The range of the received slice that follows them unchanged.
+    run: Range<usize>,
+    framing: BodyFraming,
+    /// True once an event of the client's socket wakes the task.
+    is_watching: Cell<bool>,
+}
+
+/// The framing of the body for the client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BodyFraming {
+    /// That of the upstream, which has chunks or not.
+    Same { is_chunked: bool },
+    /// Chunks, in place of another framing.
+    Chunks,
+}
+
+impl Http1Down {
+    /// The connection of a client, to which nothing of the response was written.
+    pub(crate) fn new(client: Rc<Client>) -> Self {
+        let framing = BodyFraming::Same { is_chunked: false };
+        Self { client, out: Vec::new(), run: 0..0, framing, is_watching: Cell::new(false) }
+    }
+
+    /// Adds a range of the slice, which usually follows the one before.
+    fn extend(&mut self, slice: &[u8], range: Range<usize>) {
+        if self.run.end != range.start {
+            self.flush_run(slice);
+            self.run.start = range.start;
+        }
+        self.run.end = range.end;
+    }
+
+    /// Copies the range before what is made anew.
+    fn flush_run(&mut self, slice: &[u8]) {
+        let run = std::mem::take(&mut self.run);
+        self.out.extend_from_slice(&slice[run]);
+    }
+}
+
+impl Down for Http1Down {
+    fn head(&mut self, head: &Head<'_>, is_edited: bool, is_last: bool) {
+        let is_chunked = head.framing == Framing::Chunked;
+        self.framing = match head.framing {
+            Framing::Close => BodyFraming::Chunks,
+            Framing::Length if is_edited => BodyFraming::Chunks,
+            Framing::Length | Framing::Chunked => BodyFraming::Same { is_chunked },
+        };
+        let drops_length = self.framing != BodyFraming::Same { is_chunked: false };
+        let out = &mut self.out;
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(head.status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(head.reason.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        let has_named = head.fields.contains_key(CONNECTION);
+        for line in head.lines.iter() {
+            let is = |field: &str| line.name.eq_ignore_ascii_case(field);
+            let is_length = is("content-length");
+            let is_framing = is_length || is("transfer-encoding");
+            let is_named = has_named && !is_framing && headers::lists(head.fields, &CONNECTION, line.name);
+            if !(is_length && drops_length || is_named || http1::is_hop_by_hop(line.name)) {
+                write_field(out, line.name, line.value);
+            }
+        }
+        if self.framing == BodyFraming::Chunks {
+            out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+        }
+        if is_last {
+            out.extend_from_slice(b"connection: close\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
+        match (verbatim, self.framing) {
+            (Some(range), BodyFraming::Same { .. }) => self.extend(slice, range),
+            // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded unchanged.
+            (_, BodyFraming::Chunks | BodyFraming::Same { is_chunked: true }) => {
+                self.flush_run(slice);
+                write_chunk(&mut self.out, data);
+            }
+            (None, BodyFraming::Same { is_chunked: false }) => {
+                self.flush_run(slice);
+                self.out.extend_from_slice(data);
+            }
+        }
+    }
+
+    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>) {
+        match (verbatim, self.framing) {
+            (_, BodyFraming::Same { is_chunked: false }) => {}
+            (Some(range), BodyFraming::Same { is_chunked: true }) => self.extend(slice, range),
+            (_, BodyFraming::Chunks) | (None, BodyFraming::Same { is_chunked: true }) => {
+                self.flush_run(slice);
+                self.out.extend_from_slice(LAST_CHUNK);
+            }
+        }
+    }
+
+    fn begin(&mut self, buffers: &Buffers) {
+        self.out = buffers.out.take();
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()> {
+        let run = &slice[std::mem::take(&mut self.run)];
+        let is_run = self.out.is_empty();
+        let whole = if is_run {
+            run
+        } else {
+            self.out.extend_from_slice(run);
+            &self.out[..]
+        };
+        let written = match whole {
+            [] => {
+                // Interim responses may be all that there is.
+                let _flushed = self.client.poll_flush(cx)?;
+                0
+            }
+            whole => match self.client.poll_write(cx, Output::Slice(whole)) {
+                Poll::Ready(written) => written?,
+                Poll::Pending => 0,
+            },
+        };
+        if is_run {
+            self.out.extend_from_slice(&run[written..]);
+        } else {
+            self.out.drain(..written);
+        }
+        if self.out.is_empty() {
+            buffers.put_back(std::mem::take(&mut self.out));
+        }
+        Ok(())
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>> {
+        if self.out.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        while !self.out.is_empty() {
+            let written = ready!(self.client.poll_write(cx, Output::Slice(&self.out)))?;
+            self.out.drain(..written);
+        }
+        buffers.put_back(std::mem::take(&mut self.out));
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_gone(&self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<()> {
+        if self.is_watching.get() && self.client.is_quiet() {
+            return Poll::Pending;
+        }
+        let mut buffer = buffers.read.borrow_mut();
+        while self.client.first_len() < limits::BUFFER_BYTES {
+            // Without it, tokio registers no task.
+            let registers = coop::has_budget_remaining();
+            match self.client.poll_read(cx, &mut buffer) {
+                Poll::Pending => {
+                    self.is_watching.set(registers);
+                    break;
+                }
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
+                // Further requests are kept for later.
+                Poll::Ready(Ok(read)) => self.client.put_back(&buffer[..read]),
+            }
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,60 @@
+//! The socket of a connection to an upstream.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use connect::{ConnectError, Offer, Stream, Target};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::capacity::Permit;
+use crate::engine::net::idle::Idle;
+use crate::holder::Holder;
+
+/// A connected socket, and its place among all sockets. A task that finds it not ready is woken once it is.
+pub(super) struct UpstreamSocket {
+    stream: Stream,
+    place: Permit,
+}
+
+impl UpstreamSocket {
+    /// Connects within a time.
+    pub(super) async fn connect(
+        target: &Target,
+        timeout: Duration,
+        place: Permit,
+    ) -> Result<Self, ConnectError> {
+        Ok(Self { stream: target.connect(Offer::Http1, timeout).await?, place })
+    }
+
+    /// Charges it to the holder of its next request.
+    pub(super) fn charge(&mut self, holder: Option<Arc<Holder>>) {
+        self.place.charge(holder);
+    }
+
+    /// Reads once.
+    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut read = ReadBuf::new(buffer);
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
+        Poll::Ready(Ok(read.filled().len()))
+    }
+
+    /// Writes once.
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+}
+
+impl Idle for UpstreamSocket {
+    fn is_usable(&mut self, asks_kernel: bool) -> bool {
+        // Whatever can be read is the end of the connection, or belongs to no response.
+        let mut unawaited = Context::from_waker(Waker::noop());
+        self.poll_read(&mut unawaited, &mut [0]).is_pending() && (!asks_kernel || self.stream.is_alive())
+    }
+
+    fn release(&mut self) {
+        self.place.charge(None);
+    }
+}
