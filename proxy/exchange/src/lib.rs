@@ -125,4 +125,6 @@ mod matrix_tests;
 #[cfg(test)]
 mod models_tests;
 #[cfg(test)]
+mod reported_tests;
+#[cfg(test)]
 mod tests;
