@@ -118,6 +118,13 @@ fn unknown_path_makes_a_record_only_with_counts() {
     assert!(ended.was_unknown && ended.is_renamed);
     assert_eq!((ended.record.tokens.output(), exchange.model_name()), (1, "m"));
 
+    // Tokens that are not read are shown.
+    let mut exchange = requested("/own", "{}");
+    answer(&mut exchange, "application/json", br#"{"usage":{"token_count":12,"output_count":5}}"#);
+    let record = end(&mut exchange, CLEAN).unwrap().record;
+    let names: Vec<_> = record.unknown_counts.iter().map(|name| name.as_str()).collect();
+    assert_eq!((record.tokens.is_counted(), names), (false, vec!["token_count"]));
+
     let mut exchange = requested("/own", "{}");
     assert_eq!(exchange.response_head(404, &of_type("application/json"), None, Tick(2)), None);
     assert!(!exchange.is_inference() && end(&mut exchange, CLEAN).is_none());
