@@ -21,8 +21,6 @@ const TABLES: &[(&str, &str, &str)] = &[
 /// Larger circles: the crate, a file of the circle, its maximum size, and the reason. The list may only become shorter.
 const CIRCLES: &[(&str, &str, usize, &str)] = &[
     ("ffi", "host.rs", 6, "handles, hosts and exporters name each other"),
-    ("proxy/relay", "worker.rs", 11, "the trial engine uses the request's and the worker's parts"),
-    ("proxy/relay", "state.rs", 11, "the engine's contract names the worker's state"),
     ("proxy/scan", "field.rs", 18, "a field has types of requests and frames, which name the dialect"),
     ("sidecar/gpu", "attribution.rs", 5, "the parts of the attribution share its types"),
     ("sidecar/gpu", "source.rs", 5, "the trait of sources creates the sources"),

@@ -22,7 +22,7 @@ use self::respond::{ResponseBody, own, respond};
 use self::send::send;
 use self::upload::Upload;
 use crate::connections::Connections;
-use crate::engine::Engine;
+use crate::engine::hyper::RequestBody;
 use crate::engine::net::client::Client;
 use crate::request::reject::{Stop, reject};
 use crate::request::second_attempt::is_refusal;
@@ -31,12 +31,12 @@ use crate::response::interim::Interim;
 use crate::{clock, limits};
 
 /// Forwards one request and returns its response, whose body continues to read the upstream; `None` if the client left.
-pub(crate) async fn forward<E: Engine>(
-    connections: Rc<Connections<E>>,
+pub(crate) async fn forward(
+    connections: Rc<Connections>,
     client: Rc<Client>,
     upstream: usize,
-    request: Request<E::RequestBody>,
-) -> Option<Response<ResponseBody<E>>> {
+    request: Request<RequestBody>,
+) -> Option<Response<ResponseBody>> {
     let begun = clock::now();
     let (mut parts, body) = request.into_parts();
     let has_body = !body.is_end_stream();
@@ -70,12 +70,12 @@ pub(crate) async fn forward<E: Engine>(
 
 /// Carries a request to its upstream and the response back: decide, send, maybe send again. Not an `async fn`, because
 /// its future would hold its arguments twice.
-fn carry<E: Engine>(
+fn carry(
     mut opened: Opened,
-    connections: &Rc<Connections<E>>,
+    connections: &Rc<Connections>,
     mut parts: Parts,
-    body: E::RequestBody,
-) -> impl Future<Output = Result<Response<ResponseBody<E>>, Stop>> {
+    body: RequestBody,
+) -> impl Future<Output = Result<Response<ResponseBody>, Stop>> {
     let interim = Interim::new(parts.version);
     opened.rewrite(&mut parts, !body.is_end_stream());
     let Opened { in_flight, resolver, upgrade, unmetered, mut undecided, begun, .. } = opened;
@@ -103,7 +103,7 @@ fn carry<E: Engine>(
             && is_refusal(sent.response.status())
         {
             // Most rejections are whole in their first part.
-            let first = tee::first::<E>(&mut sent.connection, sent.response.body_mut());
+            let first = tee::first(&mut sent.connection, sent.response.body_mut());
             sent.first = timeout(limits::REJECTION_TIME, first).await.ok();
             let is_named = tee::data(sent.first.as_ref()).is_some_and(|bytes| original.is_named(bytes));
             let (parts, body) = original.again(&in_flight);

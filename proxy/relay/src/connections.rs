@@ -12,33 +12,24 @@ use std::sync::atomic::Ordering;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::capacity::Permit;
-use crate::carry::upload::Upload;
 use crate::claims::{Claim, Need, Progress, give_way};
+use crate::engine::hyper::Hyper;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::pace::Verdict;
-use crate::engine::net::pool::{Pool, PooledConnection};
+use crate::engine::net::pool::Pool;
 use crate::engine::net::socket::Socket;
 use crate::engine::net::tls::Tls;
-use crate::engine::{Connection, Engine};
 use crate::request::in_flight::InFlight;
 use crate::state::{WorkerState, contain};
 use crate::watched::Watched;
 use crate::{Dropped, clock, limits};
 
-/// A connection to an upstream, by the type that the engine has for requests of its clients.
-pub(crate) type UpstreamConnection<E> =
-    PooledConnection<<E as Engine>::Connection<Upload<<E as Engine>::RequestBody>>>;
-
-/// The body of an upstream's response, by the engine's type.
-pub(crate) type UpstreamResponse<E> =
-    <<E as Engine>::Connection<Upload<<E as Engine>::RequestBody>> as Connection>::ResponseBody;
-
 /// The connections of one worker.
-pub(crate) struct Connections<E: Engine> {
+pub(crate) struct Connections {
     pub(crate) worker: Rc<WorkerState>,
-    pub(crate) engine: Rc<E>,
+    pub(crate) engine: Rc<Hyper>,
     /// Idle connections, one pool for each upstream in the plan's order.
-    pub(crate) pools: Vec<Pool<E::Connection<Upload<E::RequestBody>>>>,
+    pub(crate) pools: Vec<Pool>,
     /// Client connections, oldest first, and their tasks.
     pub(crate) clients: RefCell<BTreeMap<u64, (Rc<Client>, AbortHandle)>>,
     /// Number of client connections accepted so far.
@@ -52,13 +43,13 @@ pub(crate) struct Connections<E: Engine> {
     pub(crate) http1: crate::wire::h1::Http1,
 }
 
-impl<E: Engine> Connections<E> {
+impl Connections {
     /// The state of a worker without connections.
     pub(crate) fn new(worker: &Rc<WorkerState>) -> Rc<Self> {
         let plan = &worker.plan;
         Rc::new(Self {
             worker: Rc::clone(worker),
-            engine: Rc::new(E::new(worker)),
+            engine: Rc::new(Hyper::new(worker)),
             pools: plan.upstreams.iter().map(|_| Pool::new(plan.pool_size, plan.pool_idle)).collect(),
             clients: RefCell::default(),
             connected: Cell::new(0),
@@ -209,6 +200,6 @@ impl<E: Engine> Connections<E> {
             pool.sweep();
         }
         #[cfg(feature = "spike-engine")]
-        self.http1.sweep(self);
+        self.http1.sweep();
     }
 }

@@ -43,7 +43,6 @@ pub mod upstream_profile;
 
 pub use client_certificate::certificate_names;
 pub use control::Control;
-pub use engine::EngineKind;
 pub use exchange::RoleSource;
 pub use gate::{Gap, Gate, Models, Refused, RequestedModel, Terms, UnknownPaths};
 pub use meter::observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};

@@ -12,7 +12,7 @@ use connect::Target;
 use rustls::ServerConfig;
 use usage::Policy;
 
-use crate::{EngineKind, RoleSource, ServerKind, Shares, Tracing};
+use crate::{RoleSource, ServerKind, Shares, Tracing};
 
 /// One upstream and the listeners by which clients reach it.
 #[derive(Clone, Debug)]
@@ -93,8 +93,6 @@ impl fmt::Display for ListenAddress {
 pub struct Plan {
     /// The upstreams; each has listeners of its own.
     pub upstreams: Vec<Upstream>,
-    /// The engine that carries the bytes.
-    pub engine: EngineKind,
     /// True if requests that the proxy answers and that make no record are reported.
     pub report_rejections: bool,
     /// Models with a tokenizer in the control plane, for servers that report no count.

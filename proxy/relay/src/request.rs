@@ -98,7 +98,7 @@ pub(crate) fn open(
         .map_err(|violation| reject_unopened(worker, index, Answer::refused(violation)))?;
     let upgrade = policy::asks_upgrade(&parts.method, parts.version, &parts.headers);
 
-    let resolver = TenantResolver::of(worker, client);
+    let resolver = TenantResolver::new(worker, client.peer(), client.certificate().cloned());
     resolver.strip_untrusted_headers(worker, &mut parts.headers);
     let prefix_len = resolver.strip_prefix_len(worker, parts.uri.path());
     // Both parts are valid, so only their joined length can fail.

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use crate::capacity::Capacity;
 use crate::claims::{self, Claim, Need, Progress};
 use crate::connections::Connections;
-use crate::engine::Engine;
 use crate::engine::net::pace::{MinimumSpeed, Verdict};
 use crate::holder::Holder;
 use crate::request::in_flight::{Carrier, InFlight};
 use crate::{Dropped, clock};
 
 /// Checks the requests and connections of one worker; called once a second.
-pub(crate) fn sweep<E: Engine>(connections: &Connections<E>) {
+pub(crate) fn sweep(connections: &Connections) {
     judge(connections);
     unread(connections);
     let capacities = &connections.worker.capacities;
@@ -31,7 +30,7 @@ pub(crate) fn sweep<E: Engine>(connections: &Connections<E>) {
 }
 
 /// Ends requests that are too slow, and removes those that need no more checks.
-fn judge<E: Engine>(connections: &Connections<E>) {
+fn judge(connections: &Connections) {
     let shares = &connections.worker.plan.shares;
     let rate = shares.body_min_rate_bytes;
     let whole_s = shares.body_time.as_secs();
@@ -55,9 +54,9 @@ fn judge<E: Engine>(connections: &Connections<E>) {
 
 /// Frees what is needed of a capacity: ends exchanges, each of which holds an amount of it, and the tunnels of an
 /// upstream. `verdict`: the end of an upload.
-fn give_way<E: Engine>(
+fn give_way(
     capacity: &Capacity,
-    connections: &Connections<E>,
+    connections: &Connections,
     verdict: Verdict,
     holds: impl Fn(&InFlight) -> usize,
     upstream: Option<usize>,
@@ -103,7 +102,7 @@ fn give_way<E: Engine>(
 
 /// Sets the kernel to end connections whose client reads nothing, and ends those whose client reads too slowly. HTTP/2
 /// streams have windows of their own.
-fn unread<E: Engine>(connections: &Connections<E>) {
+fn unread(connections: &Connections) {
     let shares = &connections.worker.plan.shares;
     let least =
         MinimumSpeed { silent_s: u64::MAX, bytes_per_s: shares.body_min_rate_bytes, whole_s: u64::MAX };

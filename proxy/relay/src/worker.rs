@@ -20,14 +20,13 @@ use crate::capacity::{Capacity, Permit};
 use crate::carry::forward;
 use crate::connections::Connections;
 use crate::drain::{Leaving, Phase};
-use crate::engine::hyper::Hyper;
+use crate::engine::Served;
 use crate::engine::net::client::Client;
 use crate::engine::net::client_stream::ClientStream;
 use crate::engine::net::read_budget::Turn;
 use crate::engine::net::socket::Socket;
 use crate::engine::net::tls::Tls;
 use crate::engine::net::tunnel;
-use crate::engine::{Engine, Served};
 use crate::listen::{Accepting, Listener};
 use crate::metering::metered::Metered;
 use crate::outbox::Outbox;
@@ -35,7 +34,7 @@ use crate::redirected;
 use crate::request::in_flight::InFlight;
 use crate::state::{Capacities, WorkerState, contain};
 use crate::sweep::sweep;
-use crate::{Control, Dropped, EngineKind, Observer, Plan, UpstreamProfile, clock, limits};
+use crate::{Control, Dropped, Observer, Plan, UpstreamProfile, clock, limits};
 
 /// The parts from which a worker is started.
 pub(crate) struct Start {
@@ -72,15 +71,13 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
         .enable_time()
         .max_blocking_threads(limits::RESOLVER_THREADS)
         .build_local(LocalOptions::default())?;
-    let done = match start.plan.engine {
-        EngineKind::Hyper => runtime.block_on(serve::<Hyper>(start)),
-    };
+    let done = runtime.block_on(serve(start));
     // Connections that were cut end with their tasks; a pending name resolution is not awaited.
     runtime.shutdown_background();
     done
 }
 
-async fn serve<E: Engine>(start: Start) -> io::Result<()> {
+async fn serve(start: Start) -> io::Result<()> {
     let Start {
         plan,
         control,
@@ -116,7 +113,7 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
         leaving: Leaving::default(),
         in_flight,
     });
-    let connections = Connections::<E>::new(&worker);
+    let connections = Connections::new(&worker);
     let places = Arc::new(Semaphore::new(worker.plan.connections));
     let tasks = Rc::new(RefCell::new(JoinSet::new()));
 
@@ -167,10 +164,10 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
 
 /// Accepts one listener's connections, while there are places for them. Several may wait for a place at once, so that
 /// one without a place does not delay the others.
-async fn accept<E: Engine>(
+async fn accept(
     (listener, tls, proxy_protocol): (Accepting, Option<Arc<ArcSwap<ServerConfig>>>, bool),
     upstream: usize,
-    connections: Rc<Connections<E>>,
+    connections: Rc<Connections>,
     places: Arc<Semaphore>,
     tasks: Rc<RefCell<JoinSet<()>>>,
     waiting_max: usize,
@@ -243,8 +240,8 @@ async fn accept<E: Engine>(
 }
 
 /// Serves a client connection in a task of its own, while it has its place.
-fn spawn_connection<E: Engine>(
-    connections: &Rc<Connections<E>>,
+fn spawn_connection(
+    connections: &Rc<Connections>,
     upstream: usize,
     client: Rc<Client>,
     place: Place,
@@ -267,11 +264,7 @@ fn spawn_connection<E: Engine>(
 }
 
 /// Serves one client connection of an upstream's listener until it ends; dropping the future cuts the connection.
-pub(crate) async fn serve_connection<E: Engine>(
-    connections: Rc<Connections<E>>,
-    upstream: usize,
-    client: Rc<Client>,
-) {
+pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usize, client: Rc<Client>) {
     let serving = {
         let (connections, client) = (Rc::clone(&connections), Rc::clone(&client));
         let engine = Rc::clone(&connections.engine);
@@ -322,11 +315,7 @@ fn place_at_once(worker: &WorkerState, client: &Client, places: &Arc<Semaphore>)
 /// Waits for a place: other connections are closed for it. A holder above its share may only take the place of another
 /// connection above its share; if there is none, the result is `None` while another holder waits, or may wait unnoticed
 /// because uploads take the places.
-async fn place<E: Engine>(
-    connections: &Connections<E>,
-    client: &Client,
-    places: &Arc<Semaphore>,
-) -> Option<Place> {
+async fn place(connections: &Connections, client: &Client, places: &Arc<Semaphore>) -> Option<Place> {
     let capacities = &connections.worker.capacities;
     let mut pause = limits::CAPACITY_RETRY_PAUSE;
     loop {
@@ -357,23 +346,25 @@ async fn place<E: Engine>(
 }
 
 /// A connection registered with the worker; removed when dropped.
-struct Remembered<E: Engine> {
-    connections: Rc<Connections<E>>,
+struct Remembered {
+    connections: Rc<Connections>,
     client: Rc<Client>,
 }
 
-impl<E: Engine> Drop for Remembered<E> {
+impl Drop for Remembered {
     fn drop(&mut self) {
         self.client.set_socket_place(None);
         self.connections.forget(self.client.number);
     }
 }
 
-async fn sweep_forever<E: Engine>(connections: Rc<Connections<E>>) {
+async fn sweep_forever(connections: Rc<Connections>) {
     loop {
         tokio::time::sleep(limits::SWEEP).await;
         connections.sweep();
         sweep(&connections);
+        #[cfg(feature = "spike-engine")]
+        crate::wire::h1::sweep(&connections);
     }
 }
 
@@ -398,7 +389,7 @@ mod tests {
 
     #[test]
     fn waiting_connection_has_a_small_future() {
-        let bytes = future_bytes(&serve_connection::<Hyper>);
+        let bytes = future_bytes(&serve_connection);
         assert!(bytes <= 1700, "{bytes}");
     }
 }

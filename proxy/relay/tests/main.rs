@@ -38,13 +38,3 @@ mod trace;
 mod uncounted;
 mod unversioned;
 mod usage;
-
-use relay::EngineKind;
-
-/// The engines on which the conformance tests run, each in a module of its own.
-const ENGINES: &[EngineKind] = &[<on_hyper::UnderTest as support::Engine>::KIND];
-
-#[test]
-fn every_engine_is_tested() {
-    assert_eq!(ENGINES, EngineKind::ALL);
-}

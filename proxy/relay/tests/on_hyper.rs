@@ -1,15 +1,11 @@
 //! The conformance tests on hyper.
 
-use relay::EngineKind;
+use crate::support::Wires;
 
-use crate::support::Engine;
-
-/// The engine under test.
+/// The wires under test.
 pub(crate) enum UnderTest {}
 
-impl Engine for UnderTest {
-    const KIND: EngineKind = EngineKind::Hyper;
-}
+impl Wires for UnderTest {}
 
 #[path = "conformance/mod.rs"]
 mod conformance;

@@ -1,15 +1,12 @@
 //! The conformance tests on hyper, with an upstream that speaks HTTP/2 over TLS.
 
+use crate::support::Wires;
 use connect::Protocol;
-use relay::EngineKind;
 
-use crate::support::Engine;
-
-/// The engine under test.
+/// The wires under test.
 pub(crate) enum UnderTest {}
 
-impl Engine for UnderTest {
-    const KIND: EngineKind = EngineKind::Hyper;
+impl Wires for UnderTest {
     const UPSTREAM: Protocol = Protocol::Http2;
 }
 

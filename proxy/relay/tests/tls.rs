@@ -10,20 +10,19 @@ use bytes::Bytes;
 use chance::Side;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
-use relay::{Dropped, EngineKind, Refusal, RuleKind};
+use relay::{Dropped, Refusal, RuleKind};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use tenant::{CertificateName, Rule, TenantPart};
 
 use crate::support::http2::{connect_with_tls, run};
-use crate::support::{DEADLINE, Engine, Peer, ProxyOn, TestPlan, Upstream, eventually, tls};
+use crate::support::{DEADLINE, Peer, ProxyOn, TestPlan, Upstream, Wires, eventually, tls};
 use crate::tenants::{in_force, rules, server};
 
 /// A proxy with TLS.
 enum WithTls {}
 
-impl Engine for WithTls {
-    const KIND: EngineKind = EngineKind::Hyper;
+impl Wires for WithTls {
     const TLS: bool = true;
 }
 

@@ -9,7 +9,7 @@ use relay::{Dropped, ServerKind, UsageStep};
 use usage::Policy;
 
 use crate::support::{
-    DEADLINE, Engine, PROMPT, Peer, Proxy, ProxyOn, TestPlan, Upstream, eventually, now, upstream_body,
+    DEADLINE, PROMPT, Peer, Proxy, ProxyOn, TestPlan, Upstream, Wires, eventually, now, upstream_body,
 };
 use crate::tenants::{in_force, keys};
 
@@ -120,7 +120,7 @@ pub(crate) fn record<E>(proxy: &ProxyOn<E>) -> Record {
     Arc::unwrap_or_clone(proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record)
 }
 
-pub(crate) fn steps<E: Engine>(proxy: &ProxyOn<E>) -> Vec<UsageStep> {
+pub(crate) fn steps<E: Wires>(proxy: &ProxyOn<E>) -> Vec<UsageStep> {
     proxy.seen().usage.clone()
 }
 

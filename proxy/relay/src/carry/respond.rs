@@ -15,7 +15,7 @@ use usage::HOLD_TIME;
 use super::send::Sent;
 use super::tee::{self, Tee};
 use crate::connections::Connections;
-use crate::engine::{Cut, Engine};
+use crate::engine::Cut;
 use crate::request::answer::Answer;
 use crate::request::headers;
 use crate::request::in_flight::InFlight;
@@ -27,13 +27,13 @@ use crate::{Passthrough, clock};
 
 /// Makes the response to the client. `upgrade`: the session that begins if the protocol is switched, where the request
 /// asks for that; `unmetered`: the reason why the request is not metered.
-pub(crate) async fn respond<E: Engine>(
-    connections: &Rc<Connections<E>>,
+pub(crate) async fn respond(
+    connections: &Rc<Connections>,
     in_flight: &Rc<InFlight>,
-    sent: Sent<E>,
+    sent: Sent,
     upgrade: Option<Opened>,
     unmetered: Option<Passthrough>,
-) -> Result<http::Response<ResponseBody<E>>, Stop> {
+) -> Result<http::Response<ResponseBody>, Stop> {
     let at = clock::now();
     let worker = &in_flight.worker;
     let Sent { mut connection, response, mut first } = sent;
@@ -59,7 +59,7 @@ pub(crate) async fn respond<E: Engine>(
         Verdict::ByBody(undecided) => {
             // The first bytes of a rejection were read before.
             if first.is_none() {
-                first = timeout(HOLD_TIME, tee::first::<E>(&mut connection, &mut body)).await.ok();
+                first = timeout(HOLD_TIME, tee::first(&mut connection, &mut body)).await.ok();
             }
             let beginning = tee::data(first.as_ref()).map_or(&b""[..], |bytes| bytes);
             undecided.decide(beginning, head.headers.contains_key(CONTENT_LENGTH))
@@ -112,12 +112,12 @@ fn session(
 }
 
 /// The response that the proxy makes itself. `close` ends the client's connection after it.
-pub(crate) fn own<E: Engine>(answer: Answer, close: bool) -> http::Response<ResponseBody<E>> {
+pub(crate) fn own(answer: Answer, close: bool) -> http::Response<ResponseBody> {
     answer.into_response(close).map(|body| ResponseBody::Answer(Some(body)))
 }
 
 /// The body of a 304, whose `Content-Length` is that of the omitted body.
-fn declared<E: Engine>(head: &Parts, http1: bool) -> ResponseBody<E> {
+fn declared(head: &Parts, http1: bool) -> ResponseBody {
     let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     match length {
         Some(length) if http1 && head.status == StatusCode::NOT_MODIFIED => ResponseBody::Declared(length),
@@ -126,9 +126,10 @@ fn declared<E: Engine>(head: &Parts, http1: bool) -> ResponseBody<E> {
 }
 
 /// A response body.
-pub(crate) enum ResponseBody<E: Engine> {
+#[expect(clippy::large_enum_variant, reason = "most bodies are the upstream's")]
+pub(crate) enum ResponseBody {
     /// The upstream's body.
-    Tee(Tee<E>),
+    Tee(Tee),
     /// The body of an answer by the proxy.
     Answer(Option<Bytes>),
     /// No body, but the head has a length, as a 304 has that of the omitted body. An engine would remove the field for
@@ -138,7 +139,7 @@ pub(crate) enum ResponseBody<E: Engine> {
     Empty,
 }
 
-impl<E: Engine> Body for ResponseBody<E> {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Cut;
 

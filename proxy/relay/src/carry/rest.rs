@@ -6,20 +6,20 @@ use std::pin::Pin;
 use http_body::Body;
 use usage::Cuts;
 
-use crate::connections::{UpstreamConnection, UpstreamResponse};
-use crate::engine::{Connection, Engine};
+use crate::engine::hyper::UpstreamAnswer;
+use crate::engine::net::pool::PooledConnection;
 use crate::metering::metered::Metered;
 use crate::{Metering, clock, limits};
 
 /// The rest of an answer.
-pub(super) struct Rest<E: Engine> {
-    pub(super) body: UpstreamResponse<E>,
-    pub(super) connection: Box<UpstreamConnection<E>>,
+pub(super) struct Rest {
+    pub(super) body: UpstreamAnswer,
+    pub(super) connection: Box<PooledConnection>,
     /// Its exchange, which ends with it.
     pub(super) metered: Metered,
 }
 
-impl<E: Engine> Rest<E> {
+impl Rest {
     /// Reads the rest for at most [`limits::REST_TIME`]; ends when no byte arrives for [`limits::REST_IDLE`].
     pub(crate) async fn read(mut self) {
         // An answer that takes longer keeps the counts so far.

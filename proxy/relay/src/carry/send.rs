@@ -10,10 +10,11 @@ use http::{Request, Response};
 use meter::Tick;
 
 use super::upload::Upload;
-use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
+use crate::connections::Connections;
+use crate::engine::hyper::UpstreamAnswer;
 use crate::engine::net::header_list::list_bytes;
-use crate::engine::net::pool::Need;
-use crate::engine::{Connection, Engine, Part, SendError, SendFailure};
+use crate::engine::net::pool::{Need, PooledConnection};
+use crate::engine::{Part, SendError, SendFailure};
 use crate::request::answer::Answer;
 use crate::request::in_flight::{Carrier, InFlight, UploadState};
 use crate::request::reject::{Stop, unanswered, unconnected};
@@ -21,21 +22,21 @@ use crate::response::interim::Interim;
 use crate::{clock, limits};
 
 /// A response, and the connection that yields the rest of its body.
-pub(crate) struct Sent<E: Engine> {
-    pub(crate) connection: Box<UpstreamConnection<E>>,
-    pub(crate) response: Response<UpstreamResponse<E>>,
+pub(crate) struct Sent {
+    pub(crate) connection: Box<PooledConnection>,
+    pub(crate) response: Response<UpstreamAnswer>,
     /// The part of the body that was read before its head was forwarded.
     pub(crate) first: Option<Part>,
 }
 
 /// Sends `request`, which the client began at `begun`. A further attempt follows only if nothing was sent, or the server
 /// states that it processed nothing.
-pub(crate) async fn send<E: Engine>(
-    connections: &Connections<E>,
+pub(crate) async fn send(
+    connections: &Connections,
     in_flight: &InFlight,
-    mut request: Request<Upload<E::RequestBody>>,
+    mut request: Request<Upload>,
     (interim, begun): (&Interim, Tick),
-) -> Result<Sent<E>, Stop> {
+) -> Result<Sent, Stop> {
     let worker = &in_flight.worker;
     let index = in_flight.upstream;
     let (upstream, pool) = (&worker.plan.upstreams[index], &connections.pools[index]);
@@ -84,7 +85,7 @@ pub(crate) async fn send<E: Engine>(
         let mut waiting = pin!(connection.http.send(request));
         let mut is_sent = false;
         let received = std::future::poll_fn(|cx| {
-            let UpstreamConnection::<E> { http, waker, .. } = &mut *connection;
+            let PooledConnection { http, waker, .. } = &mut *connection;
             // If the body arrived with its head, taking its first frame wakes this waker, which withholds that wake.
             waker.follow(cx);
             let mut driving = Context::from_waker(waker.waker());
@@ -99,7 +100,7 @@ pub(crate) async fn send<E: Engine>(
                 in_flight.client.interim(heads.as_bytes());
             }
             if interim.is_flood() {
-                return Poll::Ready(Received::<E>::Flood);
+                return Poll::Ready(Received::Flood);
             }
             match polled {
                 Poll::Ready(Ok(response)) => Poll::Ready(Received::Head(response)),
@@ -143,11 +144,11 @@ pub(crate) async fn send<E: Engine>(
 }
 
 /// Opens a connection, or waits while another request opens one that carries both.
-async fn open<E: Engine>(
-    connections: &Connections<E>,
+async fn open(
+    connections: &Connections,
     in_flight: &InFlight,
     need: Need,
-) -> Result<Box<UpstreamConnection<E>>, Answer> {
+) -> Result<Box<PooledConnection>, Answer> {
     let plan = &in_flight.worker.plan;
     let (upstream, pool) = (&plan.upstreams[in_flight.upstream], &connections.pools[in_flight.upstream]);
     while need == Need::Any
@@ -182,8 +183,8 @@ fn has_long_head<B>(request: &Request<B>) -> bool {
 }
 
 /// The result of one attempt.
-enum Received<E: Engine> {
-    Head(Response<UpstreamResponse<E>>),
-    Error(Box<SendError<Upload<E::RequestBody>>>),
+enum Received {
+    Head(Response<UpstreamAnswer>),
+    Error(Box<SendError<Upload>>),
     Flood,
 }

@@ -15,21 +15,23 @@ use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
 
 use super::rest::Rest;
-use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
-use crate::engine::{Connection, Cut, Engine, Part};
+use crate::connections::Connections;
+use crate::engine::hyper::UpstreamAnswer;
+use crate::engine::net::pool::PooledConnection;
+use crate::engine::{Cut, Part};
 use crate::request::in_flight::InFlight;
 use crate::response::Response;
 use crate::{clock, limits};
 
 /// A response body that is being forwarded.
-pub(crate) struct Tee<E: Engine> {
+pub(crate) struct Tee {
     /// `None` after its client has left.
-    body: Option<UpstreamResponse<E>>,
+    body: Option<UpstreamAnswer>,
     // Before `in_flight`: the upstream's socket is closed, or its stream reset, when the exchange ends.
-    connection: Option<Box<UpstreamConnection<E>>>,
+    connection: Option<Box<PooledConnection>>,
     /// The last turn in which nothing more could be read. Until that turn ends, the runtime does not poll the sockets.
     drained: Option<u64>,
-    connections: Rc<Connections<E>>,
+    connections: Rc<Connections>,
     /// True if the length of the body was unknown at its beginning.
     streamed: bool,
     state: State,
@@ -59,12 +61,12 @@ enum State {
     Ended,
 }
 
-impl<E: Engine> Tee<E> {
+impl Tee {
     /// The body of a response from `connection`. `first`: what was read of it before.
     pub(crate) fn new(
-        body: UpstreamResponse<E>,
-        connection: Box<UpstreamConnection<E>>,
-        connections: Rc<Connections<E>>,
+        body: UpstreamAnswer,
+        connection: Box<PooledConnection>,
+        connections: Rc<Connections>,
         (in_flight, response): (Rc<InFlight>, Response),
         first: Option<Box<Part>>,
     ) -> Self {
@@ -88,7 +90,7 @@ impl<E: Engine> Tee<E> {
     }
 }
 
-impl<E: Engine> Body for Tee<E> {
+impl Body for Tee {
     type Data = Bytes;
     type Error = Cut;
 
@@ -126,7 +128,7 @@ impl<E: Engine> Body for Tee<E> {
         loop {
             let polled = match this.first.take() {
                 Some(first) => Poll::Ready(*first),
-                None => read::<E>(this.connection.as_deref_mut(), body, cx),
+                None => read(this.connection.as_deref_mut(), body, cx),
             };
             let Poll::Ready(frame) = polled else {
                 this.drained = Some(turn);
@@ -212,7 +214,7 @@ impl<E: Engine> Body for Tee<E> {
     }
 }
 
-impl<E: Engine> Tee<E> {
+impl Tee {
     /// Returns true if the announced length of the body was forwarded.
     fn is_delivered(&self) -> bool {
         let is_read = self.body.as_ref().is_some_and(|body| body.size_hint().exact() == Some(0));
@@ -220,7 +222,7 @@ impl<E: Engine> Tee<E> {
     }
 }
 
-impl<E: Engine> Drop for Tee<E> {
+impl Drop for Tee {
     fn drop(&mut self) {
         if self.state == State::Open && self.is_delivered() {
             // The engine has sent the announced length and asks for no end; over HTTP/2, the stream's may still come.
@@ -236,28 +238,25 @@ impl<E: Engine> Drop for Tee<E> {
         if let Some(metered) = self.response.leave()
             && let (Some(connection), Some(body)) = (self.connection.take(), self.body.take())
         {
-            self.connections.read_on(Rest::<E> { body, connection, metered }.read());
+            self.connections.read_on(Rest { body, connection, metered }.read());
         }
     }
 }
 
 /// Reads the first part of a body.
-pub(crate) async fn first<E: Engine>(
-    connection: &mut UpstreamConnection<E>,
-    body: &mut UpstreamResponse<E>,
-) -> Part {
-    poll_fn(|cx| read::<E>(Some(&mut *connection), body, cx)).await
+pub(crate) async fn first(connection: &mut PooledConnection, body: &mut UpstreamAnswer) -> Part {
+    poll_fn(|cx| read(Some(&mut *connection), body, cx)).await
 }
 
 /// Reads the next part of a body, and drives its connection.
-fn read<E: Engine>(
-    mut connection: Option<&mut UpstreamConnection<E>>,
-    body: &mut UpstreamResponse<E>,
+fn read(
+    mut connection: Option<&mut PooledConnection>,
+    body: &mut UpstreamAnswer,
     cx: &Context<'_>,
 ) -> Poll<Part> {
     loop {
         let (polled, woken) = match connection.as_deref_mut() {
-            Some(UpstreamConnection::<E> { http, waker, .. }) => {
+            Some(PooledConnection { http, waker, .. }) => {
                 waker.follow(cx);
                 let mut driving = Context::from_waker(waker.waker());
                 let mut driven = http.drive(&mut driving);
@@ -278,10 +277,10 @@ pub(crate) fn data(part: Option<&Part>) -> Option<&Bytes> {
 
 /// Returns the connection of a completely read response to its upstream's pool, if the server keeps it and has the whole
 /// request.
-pub(crate) fn give<E: Engine>(
-    connections: &Connections<E>,
+pub(crate) fn give(
+    connections: &Connections,
     in_flight: &InFlight,
-    connection: Option<Box<UpstreamConnection<E>>>,
+    connection: Option<Box<PooledConnection>>,
     streamed: bool,
     cx: &mut Context<'_>,
 ) {

@@ -20,8 +20,9 @@ use meter::Tick;
 use self::slices::Slices;
 use crate::capacity::Permit;
 use crate::clock;
+use crate::engine::hyper::RequestBody;
 use crate::engine::net::pace::Verdict;
-use crate::engine::{BodyError, ClientBody, UpstreamBody};
+use crate::engine::{BodyError, UpstreamBody};
 use crate::limits::BUFFER_BYTES;
 use crate::request::forwarded;
 use crate::request::gathered::Gathered;
@@ -29,9 +30,9 @@ use crate::request::in_flight::{InFlight, UploadState};
 use crate::request::tenant::TenantResolver;
 
 /// A request body, for the upstream connection to read.
-pub(crate) struct Upload<B> {
+pub(crate) struct Upload {
     /// Its source; `None` after its end.
-    body: Option<B>,
+    body: Option<RequestBody>,
     /// Frames that were read and not yet forwarded.
     ahead: VecDeque<Result<Frame<Bytes>, BodyError>>,
     /// Its part of the memory for buffered bodies, while there are frames ahead.
@@ -41,9 +42,14 @@ pub(crate) struct Upload<B> {
     in_flight: Rc<InFlight>,
 }
 
-impl<B: ClientBody> Upload<B> {
+impl Upload {
     /// Creates the body. An empty one is complete at once: the request was complete with its head, at `at`.
-    pub(crate) fn new(body: B, resolver: TenantResolver, in_flight: &Rc<InFlight>, at: Tick) -> Self {
+    pub(crate) fn new(
+        body: RequestBody,
+        resolver: TenantResolver,
+        in_flight: &Rc<InFlight>,
+        at: Tick,
+    ) -> Self {
         if body.is_end_stream() {
             in_flight.complete(at);
         }
@@ -228,7 +234,7 @@ fn fail(in_flight: &InFlight, error: BodyError) -> BodyError {
     error
 }
 
-impl<B: ClientBody> UpstreamBody for Upload<B> {
+impl UpstreamBody for Upload {
     fn put_back(&mut self, slices: Vec<Bytes>) {
         for slice in slices.into_iter().rev() {
             self.ahead.push_front(Ok(Frame::data(slice)));
@@ -236,7 +242,7 @@ impl<B: ClientBody> UpstreamBody for Upload<B> {
     }
 }
 
-impl<B: ClientBody> Body for Upload<B> {
+impl Body for Upload {
     type Data = Bytes;
     type Error = BodyError;
 

@@ -31,11 +31,12 @@ use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 
-use self::client::HyperConnection;
+pub(crate) use self::body::RequestBody;
+pub(crate) use self::client::{Http2Connection, HyperConnection, Opened, UpstreamAnswer};
 use self::server::StreamTasks;
 use crate::capacity::Permit;
 use crate::engine::net::client::Client;
-use crate::engine::{Cut, Engine, Opened, Served, UpstreamBody};
+use crate::engine::{Cut, Served, UpstreamBody};
 use crate::limits;
 use crate::state::WorkerState;
 
@@ -49,11 +50,9 @@ pub(crate) struct Hyper {
     read_buffer: RefCell<Box<[u8]>>,
 }
 
-impl Engine for Hyper {
-    type RequestBody = Incoming;
-    type Connection<B: UpstreamBody> = HyperConnection<B>;
-
-    fn new(worker: &Rc<WorkerState>) -> Self {
+impl Hyper {
+    /// The engine of one worker.
+    pub(crate) fn new(worker: &Rc<WorkerState>) -> Self {
         let plan = &worker.plan;
         let mut http1 = http1::Builder::new();
         http1
@@ -86,7 +85,9 @@ impl Engine for Hyper {
         }
     }
 
-    async fn serve<F, R, B>(self: Rc<Self>, client: Rc<Client>, forward: F) -> Served
+    /// Serves a client connection until it ends. `forward` makes the response to a request, or `None` if the client
+    /// left.
+    pub(crate) async fn serve<F, R, B>(self: Rc<Self>, client: Rc<Client>, forward: F) -> Served
     where
         F: Fn(Request<Incoming>) -> R + Unpin + 'static,
         R: Future<Output = Option<Response<B>>> + 'static,
@@ -95,11 +96,13 @@ impl Engine for Hyper {
         server::serve(self, client, forward).await
     }
 
-    async fn handshake<B: UpstreamBody>(
+    /// Starts HTTP on a stream that is connected to an upstream, by the protocol that both agreed on. `place`: its
+    /// place among all sockets.
+    pub(crate) async fn handshake<B: UpstreamBody>(
         &self,
         stream: Stream,
         place: Permit,
-    ) -> io::Result<Opened<HyperConnection<B>>> {
+    ) -> io::Result<Opened<B>> {
         match stream.protocol() {
             Protocol::Http1 => client::http1(&self.upstream, &self.worker.turn, stream, place).await,
             Protocol::Http2 => client::http2(&self.worker, stream, place).await,

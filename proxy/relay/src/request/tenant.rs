@@ -12,7 +12,6 @@ use http::header::HeaderName;
 use tenant::{CertificateNames, Rules};
 
 use crate::Dropped;
-use crate::engine::net::client::Client;
 use crate::request::headers;
 use crate::state::WorkerState;
 
@@ -25,10 +24,13 @@ pub(crate) struct TenantResolver {
 }
 
 impl TenantResolver {
-    /// The current rules, for a request of `client`.
-    pub(crate) fn of(worker: &WorkerState, client: &Client) -> Self {
-        let certificate = client.certificate().map(Arc::clone);
-        Self { rules: worker.control.tenants.load(), peer: client.peer(), certificate }
+    /// The current rules, for a request of a client with this address and these names in its certificate.
+    pub(crate) fn new(
+        worker: &WorkerState,
+        peer: IpAddr,
+        certificate: Option<Arc<CertificateNames>>,
+    ) -> Self {
+        Self { rules: worker.control.tenants.load(), peer, certificate }
     }
 
     /// Returns true if the peer is trusted.

@@ -22,6 +22,7 @@
 
 mod down;
 mod fields;
+mod shared;
 mod up;
 mod upstream_socket;
 
@@ -39,14 +40,13 @@ use http::{HeaderValue, Method, Request, Response, Uri};
 use http1::{Head, Lines, Table, Version, request, write_field};
 
 use self::down::Http1Down;
+pub(crate) use self::shared::Http1;
 use self::up::Http1Up;
 use self::upstream_socket::UpstreamSocket;
 use super::{Buffers, Down as _};
 use crate::carry::pump::{Finish, Pump};
 use crate::connections::Connections;
-use crate::engine::Engine;
 use crate::engine::net::client::{Client, Stage};
-use crate::engine::net::idle::IdlePool;
 use crate::engine::net::socket::Output;
 use crate::request::answer::Answer;
 use crate::request::gathered::Gathered;
@@ -54,14 +54,7 @@ use crate::request::in_flight::InFlight;
 use crate::request::reject::{Stop, reject, unconnected};
 use crate::request::{Decision, Edited, Opened, open};
 use crate::state::WorkerState;
-use crate::{Dropped, Plan, clock, limits, worker};
-
-/// The buffers and idle upstream connections of one worker.
-pub(crate) struct Http1 {
-    buffers: Buffers,
-    /// Idle connections, one pool for each upstream in the plan's order.
-    pools: Vec<Rc<IdlePool<UpstreamSocket>>>,
-}
+use crate::{Dropped, clock, limits, worker};
 
 /// The reason why a client's connection is served here no more.
 enum Outcome {
@@ -86,44 +79,31 @@ enum Next {
     Gone,
 }
 
-impl Http1 {
-    /// The state of a worker without connections.
-    pub(crate) fn new(plan: &Plan) -> Self {
-        let pools = plan.upstreams.iter().map(|_| Rc::new(IdlePool::new(plan.pool_size, plan.pool_idle)));
-        Self { buffers: Buffers::new(), pools: pools.collect() }
-    }
-
-    /// Closes idle connections that are too old or were closed by their peer.
-    pub(crate) fn sweep<E: Engine>(&self, connections: &Connections<E>) {
-        self.pools.iter().for_each(|pool| pool.sweep());
-        let worker = &connections.worker;
-        let now = clock::now();
-        for (client, task) in connections.clients.borrow().values() {
-            let waited_ns = u128::from(now.since(client.since()));
-            let limit = Self::limit(worker, client.stage().0);
-            if client.is_raw() && limit.is_some_and(|limit| waited_ns >= limit.as_nanos()) {
-                task.abort();
-            }
-        }
-    }
-
-    /// The longest time in this stage; `None` if a request is in flight.
-    fn limit(worker: &WorkerState, stage: Stage) -> Option<Duration> {
-        match stage {
-            Stage::Fresh | Stage::Idle if worker.leaving.is_ordered() => Some(limits::LAST_IDLE),
-            Stage::Idle => Some(limits::CLIENT_IDLE),
-            Stage::Fresh | Stage::Head => Some(worker.plan.head_timeout),
-            Stage::Busy => None,
+/// Ends client connections that have waited too long for a request.
+pub(crate) fn sweep(connections: &Connections) {
+    let worker = &connections.worker;
+    let now = clock::now();
+    for (client, task) in connections.clients.borrow().values() {
+        let waited_ns = u128::from(now.since(client.since()));
+        let limit = limit(worker, client.stage().0);
+        if client.is_raw() && limit.is_some_and(|limit| waited_ns >= limit.as_nanos()) {
+            task.abort();
         }
     }
 }
 
+/// The longest time in this stage; `None` if a request is in flight.
+fn limit(worker: &WorkerState, stage: Stage) -> Option<Duration> {
+    match stage {
+        Stage::Fresh | Stage::Idle if worker.leaving.is_ordered() => Some(limits::LAST_IDLE),
+        Stage::Idle => Some(limits::CLIENT_IDLE),
+        Stage::Fresh | Stage::Head => Some(worker.plan.head_timeout),
+        Stage::Busy => None,
+    }
+}
+
 /// Serves a client's connection: the first requests here, and all from the first one that is not served here by hyper.
-pub(crate) async fn serve_connection<E: Engine>(
-    connections: Rc<Connections<E>>,
-    upstream: usize,
-    client: Rc<Client>,
-) {
+pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usize, client: Rc<Client>) {
     match serve(&connections, &client, upstream).await {
         // Boxed: a connection that stays here does not need its memory.
         Outcome::HandedOver => Box::pin(worker::serve_connection(connections, upstream, client)).await,
@@ -134,7 +114,7 @@ pub(crate) async fn serve_connection<E: Engine>(
 
 /// Serves a client's connection until a request arrives that is not served here. Futures of rare events are boxed: the
 /// connection has memory for its requests only.
-async fn serve<E: Engine>(connections: &Rc<Connections<E>>, client: &Rc<Client>, index: usize) -> Outcome {
+async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize) -> Outcome {
     let worker = &connections.worker;
     let plan = &worker.plan;
     let upstream = &plan.upstreams[index];
@@ -213,11 +193,7 @@ fn bytes(response: &Response<Bytes>) -> Vec<u8> {
 }
 
 /// Connects a request to its upstream, after a wait for a place there if it has none. Ends early if its client leaves.
-async fn connect<E: Engine>(
-    connections: &Connections<E>,
-    pump: &mut Http1Pump,
-    has_slot: bool,
-) -> Result<(), Stop> {
+async fn connect(connections: &Connections, pump: &mut Http1Pump, has_slot: bool) -> Result<(), Stop> {
     let in_flight = Rc::clone(&pump.in_flight);
     let plan = &in_flight.worker.plan;
     let upstream = &plan.upstreams[in_flight.upstream];
@@ -238,9 +214,9 @@ async fn connect<E: Engine>(
 }
 
 /// Reads a request, and decides everything about it, within one poll. A request to be sent is written to `pump`.
-fn poll_request<E: Engine>(
+fn poll_request(
     cx: &mut Context<'_>,
-    connections: &Rc<Connections<E>>,
+    connections: &Rc<Connections>,
     client: &Rc<Client>,
     index: usize,
     pump: &mut Option<Http1Pump>,
@@ -282,8 +258,8 @@ type Admitted = (Rc<InFlight>, Uri, Option<Edited>);
 
 /// Decides about a request that has arrived with all of its body. An error is the answer of the proxy, and true if the
 /// connection ends with it.
-fn admit<E: Engine>(
-    connections: &Connections<E>,
+fn admit(
+    connections: &Connections,
     client: &Rc<Client>,
     index: usize,
     parts: &mut Parts,
@@ -397,7 +373,6 @@ fn upstream_request(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::hyper::Hyper;
 
     /// The bytes of the future that a function returns.
     const fn future_bytes<A, B, C, F>(_: &impl Fn(A, B, C) -> F) -> usize {
@@ -406,7 +381,7 @@ mod tests {
 
     #[test]
     fn stream_has_a_small_future() {
-        let bytes = future_bytes(&serve_connection::<Hyper>);
+        let bytes = future_bytes(&serve_connection);
         assert!(bytes <= 800, "{bytes}");
     }
 }

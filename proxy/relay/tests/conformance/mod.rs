@@ -1,5 +1,5 @@
-//! The tests that every engine must pass: the bytes on either side, cancellation, limits and the drain. The parent
-//! module selects the engine and the protocol of the upstream.
+//! The tests that must pass on all wires: the bytes on either side, cancellation, limits and the drain. The parent
+//! module selects the wires.
 
 mod bodies;
 mod cancel;
@@ -17,12 +17,5 @@ mod slow;
 mod stalled_readers;
 mod upgrade;
 
-/// The proxy on the engine under test.
+/// The proxy between the wires under test.
 type Proxy = crate::support::ProxyOn<super::UnderTest>;
-
-#[test]
-fn proxy_runs_on_the_named_engine() {
-    let upstream = crate::support::Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    let named = <super::UnderTest as crate::support::Engine>::KIND;
-    Proxy::with(upstream.address, |plan| assert_eq!(plan.engine, named));
-}

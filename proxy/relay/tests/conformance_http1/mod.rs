@@ -1,10 +1,10 @@
-//! The tests that every engine must pass with an HTTP/1.1 server only: an HTTP/2 server has other connections
+//! The tests that must pass on all wires with an HTTP/1.1 server only: an HTTP/2 server has other connections
 //! (`http2_upstream`), frames in the place of `Content-Length` and chunks, lower-case names and no reason phrases. The
-//! parent module selects the engine.
+//! parent module selects the wires.
 
 mod framing;
 mod reuse;
 mod unreachable;
 
-/// The proxy on the engine under test.
+/// The proxy between the wires under test.
 type Proxy = crate::support::ProxyOn<super::UnderTest>;

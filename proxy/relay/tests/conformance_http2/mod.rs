@@ -1,5 +1,5 @@
-//! The tests that every engine must pass with an HTTP/2 server: streams, windows, ends of a connection, and servers that
-//! violate the protocol. The parent module selects the engine.
+//! The tests that must pass on all wires with an HTTP/2 server: streams, windows, ends of a connection, and servers that
+//! violate the protocol. The parent module selects the wires.
 
 mod ends;
 mod hostile;
@@ -11,15 +11,13 @@ use std::net::SocketAddr;
 
 use crate::support::{Peer, secure};
 
-/// The proxy on the engine under test, to a server that is reached directly.
+/// The proxy between the wires under test, to a server that is reached directly.
 type Proxy = crate::support::ProxyOn<Direct>;
 
-/// The engine under test, with no server in front of the upstream.
+/// The wires under test, with no server in front of the upstream.
 pub(crate) enum Direct {}
 
-impl crate::support::Engine for Direct {
-    const KIND: relay::EngineKind = <super::UnderTest as crate::support::Engine>::KIND;
-}
+impl crate::support::Wires for Direct {}
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 

@@ -11,7 +11,7 @@ mod upstream;
 use std::time::{Duration, Instant};
 
 pub(crate) use peer::{Peer, Wire};
-pub(crate) use proxy::{DefaultEngine, Engine, Proxy, ProxyOn, TestPlan, observer, plan, secure, tcp};
+pub(crate) use proxy::{DefaultWires, Proxy, ProxyOn, TestPlan, Wires, observer, plan, secure, tcp};
 pub(crate) use upstream::{Upstream, body as upstream_body};
 
 /// The deadline of every wait of a test.

@@ -10,35 +10,32 @@ use chance::Side;
 use connect::{Address, Protocol, Target, Tls, TlsFiles, Verification};
 use meter::{RateLimits, Record, Stated};
 use relay::{
-    Class, Control, Dropped, EngineKind, Inbox, Listen, ListenAddress, ModelSlot, Observer, Passthrough,
-    Plan, Refusal, RoleSource, RuleKind, Running, Shares, TokenRejection, Upstream, UsageStep, outbox, start,
+    Class, Control, Dropped, Inbox, Listen, ListenAddress, ModelSlot, Observer, Passthrough, Plan, Refusal,
+    RoleSource, RuleKind, Running, Shares, TokenRejection, Upstream, UsageStep, outbox, start,
 };
 
 use usage::Policy;
 
 use super::{Peer, http2_front, tls};
 
-/// Names the engine of a proxy, and the protocol of its upstream.
-pub(crate) trait Engine {
-    const KIND: EngineKind;
+/// The protocol of a proxy's upstream, and the TLS of its clients.
+pub(crate) trait Wires {
     const UPSTREAM: Protocol = Protocol::Http1;
     /// True if its clients use TLS in every run.
     const TLS: bool = false;
 }
 
-/// The engine of tests that are independent of the engine.
-pub(crate) enum DefaultEngine {}
+/// Those of tests that are independent of them.
+pub(crate) enum DefaultWires {}
 
-impl Engine for DefaultEngine {
-    const KIND: EngineKind = EngineKind::Hyper;
-}
+impl Wires for DefaultWires {}
 
-/// Starts a proxy on that engine.
-pub(crate) type Proxy = ProxyOn<DefaultEngine>;
+/// Starts a proxy between them.
+pub(crate) type Proxy = ProxyOn<DefaultWires>;
 
-/// A proxy on an engine. Dropping it stops it.
+/// A proxy between such wires. Dropping it stops it.
 pub(crate) struct ProxyOn<E> {
-    engine: PhantomData<E>,
+    wires: PhantomData<E>,
     pub(crate) running: Running,
     pub(crate) inbox: Inbox,
     seen: Arc<Mutex<Seen>>,
@@ -73,7 +70,7 @@ pub(crate) struct Seen {
     pub(crate) meter_panics: bool,
 }
 
-impl<E: Engine> ProxyOn<E> {
+impl<E: Wires> ProxyOn<E> {
     /// A proxy with one worker in front of `upstream`.
     pub(crate) fn new(upstream: SocketAddr) -> Self {
         Self::with(upstream, |_| {})
@@ -82,7 +79,6 @@ impl<E: Engine> ProxyOn<E> {
     /// As [`new`](Self::new), with another plan.
     pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut TestPlan)) -> Self {
         let mut plan = plan(upstream);
-        plan.engine = E::KIND;
         if E::UPSTREAM == Protocol::Http2 || Side::Upstreams.has_tls() {
             plan.upstreams[0].target = secure(http2_front::start(upstream, E::UPSTREAM));
         }
@@ -100,7 +96,7 @@ impl<E: Engine> ProxyOn<E> {
         let running = start(plan.relay, plan.control, observers, sender).unwrap();
         let with_tls = running.listeners().iter().filter(|listener| listener.is_tls);
         let _tls = tls::Registered::new(with_tls.map(|listener| tcp(&listener.address)).collect());
-        Self { engine: PhantomData, running, inbox, seen, _tls }
+        Self { wires: PhantomData, running, inbox, seen, _tls }
     }
 
     /// A head as it is after its upstream's protocol: HTTP/2 has lower-case names, and the host in another place.
@@ -197,7 +193,6 @@ pub(crate) fn plan(upstream: SocketAddr) -> TestPlan {
             role: RoleSource::default(),
             authority: None,
         }],
-        engine: EngineKind::default(),
         report_rejections: false,
         tokenized: Arc::default(),
         trace: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use origin::Diagnostic;
-use relay::{EngineKind, Plan, Tracing, Upstream};
+use relay::{Plan, Tracing, Upstream};
 
 use super::TokenizerFile;
 use super::values::Reader;
@@ -45,7 +45,6 @@ impl Reader<'_> {
         let shares = self.shares(machine, upstreams.len(), workers, connections);
         Plan {
             upstreams,
-            engine: EngineKind::default(),
             report_rejections,
             tokenized: Arc::new(tokenizers.iter().map(|file| file.model.clone()).collect()),
             workers,

@@ -3,7 +3,12 @@
 use std::error::Error;
 use std::io;
 
+use hyper::body::Incoming;
+
 use crate::engine::BodyError;
+
+/// A request body as a client sends it.
+pub(crate) type RequestBody = Incoming;
 
 impl From<hyper::Error> for BodyError {
     fn from(error: hyper::Error) -> Self {

@@ -17,12 +17,13 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::Builder;
 
-use self::body::UpstreamAnswer;
+pub(crate) use self::body::UpstreamAnswer;
 use self::http1::Http1Connection;
-use self::http2::{Http2Connection, Http2Sending, Http2Stream, OnInterim};
+pub(crate) use self::http2::Http2Connection;
+use self::http2::{Http2Sending, Http2Stream, OnInterim};
 use crate::capacity::Permit;
 use crate::engine::net::read_budget::Turn;
-use crate::engine::{Connection, Opened, SendError, UpstreamBody};
+use crate::engine::{SendError, UpstreamBody};
 use crate::state::WorkerState;
 
 /// A connection to an upstream, for one request at a time.
@@ -35,6 +36,15 @@ pub(crate) enum HyperConnection<B: UpstreamBody> {
     Http1(Http1Connection<B>),
     /// A stream of a connection that others share. It carries one request.
     Http2(Http2Stream<B>),
+}
+
+/// A new connection to an upstream.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, to where it stays")]
+pub(crate) enum Opened<B: UpstreamBody> {
+    /// It carries one request at a time, and has this place among all sockets.
+    Exclusive(HyperConnection<B>, Permit),
+    /// It carries several requests at once, and keeps its place itself.
+    Shared(Http2Connection),
 }
 
 /// A request that waits for its response.
@@ -69,7 +79,7 @@ pub(super) async fn http1<B: UpstreamBody>(
     turn: &Turn,
     stream: Stream,
     place: Permit,
-) -> io::Result<Opened<HyperConnection<B>>> {
+) -> io::Result<Opened<B>> {
     Ok(Opened::Exclusive(HyperConnection::Http1(Http1Connection::new(builder, turn, stream).await?), place))
 }
 
@@ -78,16 +88,14 @@ pub(super) async fn http2<B: UpstreamBody>(
     worker: &Rc<WorkerState>,
     stream: Stream,
     place: Permit,
-) -> io::Result<Opened<HyperConnection<B>>> {
+) -> io::Result<Opened<B>> {
     Ok(Opened::Shared(Http2Connection::start(worker, stream, place).await?))
 }
 
-impl<B: UpstreamBody> Connection for HyperConnection<B> {
-    type RequestBody = B;
-    type ResponseBody = UpstreamAnswer;
-    type Shared = Http2Connection;
-
-    fn report_interim(
+impl<B: UpstreamBody> HyperConnection<B> {
+    /// Registers `request` to receive each interim response. Libraries require a function that may be called from any
+    /// thread; it is called only while the connection is driven.
+    pub(crate) fn report_interim(
         &self,
         request: &mut Request<B>,
         report: impl Fn(StatusCode, &HeaderMap) + Send + Sync + 'static,
@@ -104,7 +112,8 @@ impl<B: UpstreamBody> Connection for HyperConnection<B> {
         }
     }
 
-    fn send(
+    /// Queues a request; [`drive`](Self::drive) sends it and reads its response.
+    pub(crate) fn send(
         &mut self,
         request: Request<B>,
     ) -> impl Future<Output = Result<Response<UpstreamAnswer>, SendError<B>>> + use<B> {
@@ -115,7 +124,10 @@ impl<B: UpstreamBody> Connection for HyperConnection<B> {
         }
     }
 
-    fn drive<'c>(&mut self, cx: &'c mut Context<'_>) -> Context<'c> {
+    /// Reads and writes as far as possible. An error is returned by the future that waits for the response or its body.
+    /// Returns the context in which that future and the body are polled next: where only this call makes them ready, it
+    /// wakes nothing.
+    pub(crate) fn drive<'c>(&mut self, cx: &'c mut Context<'_>) -> Context<'c> {
         match self {
             Self::Http1(connection) => {
                 connection.drive(cx);
@@ -128,35 +140,39 @@ impl<B: UpstreamBody> Connection for HyperConnection<B> {
         }
     }
 
-    fn release(&mut self) -> bool {
+    /// The connection, if it carries one request at a time.
+    fn http1(&mut self) -> Option<&mut Http1Connection<B>> {
         match self {
-            Self::Http1(connection) => connection.release(),
-            Self::Http2(_) => false,
+            Self::Http1(connection) => Some(connection),
+            Self::Http2(_) => None,
         }
     }
 
-    fn is_reusable(&self) -> bool {
-        match self {
-            Self::Http1(connection) => connection.is_reusable(),
-            Self::Http2(_) => false,
-        }
+    /// Releases a closed connection, and with it a queued request of which nothing was sent; false if it is not closed,
+    /// or already released.
+    pub(crate) fn release(&mut self) -> bool {
+        self.http1().is_some_and(Http1Connection::release)
     }
 
-    fn is_open(&mut self, cx: &mut Context<'_>) -> bool {
-        match self {
-            Self::Http1(connection) => connection.is_open(cx),
-            Self::Http2(_) => false,
-        }
+    /// Returns true if another request may be sent: the last one was sent and answered completely, and the server keeps
+    /// the connection open.
+    pub(crate) fn is_reusable(&mut self) -> bool {
+        self.http1().is_some_and(|connection| connection.is_reusable())
     }
 
-    fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
-        match self {
-            Self::Http1(connection) => connection.is_alive(cx),
-            Self::Http2(_) => false,
-        }
+    /// Returns true if an idle connection can still be used, by the state that its socket had at the runtime's last
+    /// poll of all sockets.
+    pub(crate) fn is_open(&mut self, cx: &mut Context<'_>) -> bool {
+        self.http1().is_some_and(|connection| connection.is_open(cx))
     }
 
-    async fn into_socket(self) -> Option<(Stream, Bytes)> {
+    /// Returns true if an idle connection can still be used, by the kernel's present state of its socket.
+    pub(crate) fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
+        self.http1().is_some_and(|connection| connection.is_alive(cx))
+    }
+
+    /// Takes the socket after the upstream switched protocols, with the bytes read after the 101.
+    pub(crate) async fn into_socket(self) -> Option<(Stream, Bytes)> {
         match self {
             Self::Http1(connection) => connection.into_socket().await,
             Self::Http2(_) => None,

@@ -87,7 +87,7 @@ pub(crate) struct Client {
     upstream_io: RefCell<Option<Switched>>,
     /// The tick at which the client of a tunnel last sent bytes.
     tunnel_read: Cell<Option<Tick>>,
-    /// True while the trial engine serves the connection.
+    /// True while the trial serves the connection.
     #[cfg(feature = "spike-engine")]
     is_raw: Cell<bool>,
     /// The index of a tunnel's upstream, and the holder of the connection to it.

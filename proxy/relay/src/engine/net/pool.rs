@@ -13,14 +13,15 @@ use super::idle::{Idle, IdlePool};
 use super::shared_pool::SharedPool;
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
-use crate::engine::{Connection, Opened};
+use crate::carry::upload::Upload;
+use crate::engine::hyper::{HyperConnection, Opened};
 use crate::holder::Holder;
 use crate::{clock, limits};
 
 /// Idle connections, and shared ones.
-pub(crate) struct Pool<C: Connection> {
-    idle: IdlePool<Box<PooledConnection<C>>>,
-    pub(crate) shared: SharedPool<C::Shared>,
+pub(crate) struct Pool {
+    idle: IdlePool<Box<PooledConnection>>,
+    pub(crate) shared: SharedPool,
     /// True once the server demanded HTTP/1.1 although it had agreed on HTTP/2.
     pub(crate) needs_http1: Cell<bool>,
 }
@@ -37,8 +38,8 @@ pub(crate) enum Need {
 }
 
 /// A connection to an upstream, or a stream of a shared one, with its reserved places.
-pub(crate) struct PooledConnection<C> {
-    pub(crate) http: C,
+pub(crate) struct PooledConnection {
+    pub(crate) http: HyperConnection<Upload>,
     /// The waker with which it is driven for a request.
     pub(crate) waker: BodyWaker,
     /// True if the connection may have carried a request before this one.
@@ -49,9 +50,9 @@ pub(crate) struct PooledConnection<C> {
     place: Option<Permit>,
 }
 
-impl<C: Connection> PooledConnection<C> {
+impl PooledConnection {
     /// A connection for its first request, with its place among all sockets.
-    fn new(http: C, place: Option<Permit>) -> Box<Self> {
+    fn new(http: HyperConnection<Upload>, place: Option<Permit>) -> Box<Self> {
         Box::new(Self { http, waker: BodyWaker::default(), is_reused: false, slot: None, place })
     }
 
@@ -76,7 +77,7 @@ impl<C: Connection> PooledConnection<C> {
     }
 }
 
-impl<C: Connection> Idle for Box<PooledConnection<C>> {
+impl Idle for Box<PooledConnection> {
     fn is_usable(&mut self, asks_kernel: bool) -> bool {
         let mut unawaited = Context::from_waker(Waker::noop());
         if asks_kernel { self.http.is_alive(&mut unawaited) } else { self.http.is_open(&mut unawaited) }
@@ -91,14 +92,14 @@ impl<C: Connection> Idle for Box<PooledConnection<C>> {
     }
 }
 
-impl<C: Connection> Pool<C> {
+impl Pool {
     pub(crate) fn new(size: usize, age_max: Duration) -> Self {
         let idle = IdlePool::new(size, age_max);
         Self { idle, shared: SharedPool::new(), needs_http1: Cell::new(false) }
     }
 
     /// Adds a new connection for a request, and takes it, or its first stream.
-    pub(crate) fn add(&self, opened: Opened<C>, need: Need) -> Box<PooledConnection<C>> {
+    pub(crate) fn add(&self, opened: Opened<Upload>, need: Need) -> Box<PooledConnection> {
         match opened {
             Opened::Exclusive(http, place) => {
                 self.shared.forget();
@@ -112,7 +113,7 @@ impl<C: Connection> Pool<C> {
     }
 
     /// Takes a connection that is still open, or a stream of one, if there is one.
-    pub(crate) fn take(&self, need: Need) -> Option<Box<PooledConnection<C>>> {
+    pub(crate) fn take(&self, need: Need) -> Option<Box<PooledConnection>> {
         if need == Need::Any
             && let Some(stream) = self.shared.take()
         {
@@ -127,7 +128,7 @@ impl<C: Connection> Pool<C> {
 
     /// Returns a connection that is ready for another request; the oldest is dropped if the pool is full. `streamed`:
     /// the length of its response was unknown at its beginning.
-    pub(crate) fn give(&self, connection: Box<PooledConnection<C>>, streamed: bool) {
+    pub(crate) fn give(&self, connection: Box<PooledConnection>, streamed: bool) {
         self.idle.give(connection, streamed);
     }
 

@@ -8,12 +8,13 @@ use std::future::Future;
 use meter::Tick;
 use tokio::sync::Notify;
 
-use crate::engine::Shared;
+use crate::engine::UpstreamBody;
+use crate::engine::hyper::{Http2Connection, HyperConnection};
 use crate::limits;
 
 /// Shared connections, oldest first.
-pub(crate) struct SharedPool<S> {
-    entries: RefCell<Vec<Entry<S>>>,
+pub(crate) struct SharedPool {
+    entries: RefCell<Vec<Entry>>,
     /// True once the upstream agreed on HTTP/2.
     is_known: Cell<bool>,
     /// The number of streams that the server allows on a connection, as far as is known.
@@ -26,8 +27,8 @@ pub(crate) struct SharedPool<S> {
     opened: Notify,
 }
 
-struct Entry<S> {
-    connection: S,
+struct Entry {
+    connection: Http2Connection,
     /// The sweep that first found it without a stream.
     idle_since: Cell<Option<Tick>>,
 }
@@ -38,7 +39,7 @@ pub(crate) struct Opening<'p> {
     opened: &'p Notify,
 }
 
-impl<S> SharedPool<S> {
+impl SharedPool {
     pub(crate) fn new() -> Self {
         Self {
             entries: RefCell::default(),
@@ -52,10 +53,7 @@ impl<S> SharedPool<S> {
     }
 
     /// Takes a stream of an open connection, if one has a free stream.
-    pub(crate) fn take<C>(&self) -> Option<C>
-    where
-        S: Shared<C>,
-    {
+    pub(crate) fn take<B: UpstreamBody>(&self) -> Option<HyperConnection<B>> {
         let mut entries = self.entries.borrow_mut();
         entries.retain(|entry| entry.connection.is_open());
         let free = entries.iter().find(|entry| {
@@ -70,18 +68,12 @@ impl<S> SharedPool<S> {
     }
 
     /// Returns true if the next stream may be the only one of its connection.
-    pub(crate) fn is_idle<C>(&self) -> bool
-    where
-        S: Shared<C>,
-    {
+    pub(crate) fn is_idle(&self) -> bool {
         self.entries.borrow().first().is_some_and(|entry| entry.connection.streams() == 0)
     }
 
     /// Adds a new connection, if it may be kept, and takes its first stream.
-    pub(crate) fn add<C>(&self, connection: S, keep: bool) -> C
-    where
-        S: Shared<C>,
-    {
+    pub(crate) fn add<B: UpstreamBody>(&self, connection: Http2Connection, keep: bool) -> HyperConnection<B> {
         self.is_known.set(true);
         self.added.set(self.added.get().wrapping_add(1));
         let stream = connection.stream();
@@ -121,10 +113,7 @@ impl<S> SharedPool<S> {
     }
 
     /// Closes connections that have had no stream for `idle_max_ns`, and idle ones beyond `size`.
-    pub(crate) fn sweep<C>(&self, now: Tick, idle_max_ns: u64, size: usize)
-    where
-        S: Shared<C>,
-    {
+    pub(crate) fn sweep(&self, now: Tick, idle_max_ns: u64, size: usize) {
         let mut idle = 0;
         self.entries.borrow_mut().retain(|entry| {
             // One that takes no more requests leaves the list; its streams keep it open until they end.
@@ -140,10 +129,7 @@ impl<S> SharedPool<S> {
     }
 
     /// Closes connections without a stream.
-    pub(crate) fn close_idle<C>(&self)
-    where
-        S: Shared<C>,
-    {
+    pub(crate) fn close_idle(&self) {
         self.entries.borrow_mut().retain(|entry| entry.connection.streams() > 0);
     }
 

@@ -28,7 +28,7 @@ pub(crate) use self::body::Http2Body;
 pub(crate) use self::stream::{Http2Sending, Http2Stream, OnInterim};
 use super::HyperConnection;
 use crate::capacity::Permit;
-use crate::engine::{Shared, UpstreamBody};
+use crate::engine::UpstreamBody;
 use crate::limits;
 use crate::state::{WorkerState, contain};
 
@@ -82,22 +82,26 @@ fn builder() -> Builder {
     builder
 }
 
-impl<B: UpstreamBody> Shared<HyperConnection<B>> for Http2Connection {
-    fn stream(&self) -> HyperConnection<B> {
+impl Http2Connection {
+    /// A stream for one request.
+    pub(crate) fn stream<B: UpstreamBody>(&self) -> HyperConnection<B> {
         HyperConnection::Http2(Http2Stream::new(&self.0))
     }
 
-    fn is_open(&self) -> bool {
+    /// Returns true while the server accepts further requests.
+    pub(crate) fn is_open(&self) -> bool {
         // Pending would mean a queued request of this handle, which never sends one.
         let mut sender = self.0.sender.clone();
         !matches!(sender.poll_ready(&mut Context::from_waker(Waker::noop())), Poll::Ready(Err(_)))
     }
 
-    fn streams(&self) -> usize {
+    /// The number of streams.
+    pub(crate) fn streams(&self) -> usize {
         self.0.traffic.streams.get()
     }
 
-    fn streams_max(&self) -> Option<usize> {
+    /// The number of streams that the server allows at once; `None` until it states one.
+    pub(crate) fn streams_max(&self) -> Option<usize> {
         // The server's settings are its first frame.
         let is_known = self.0.traffic.has_read.get();
         is_known.then(|| self.0.sender.current_max_send_streams().min(limits::H2_UPSTREAM_STREAMS))

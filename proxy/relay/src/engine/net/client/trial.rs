@@ -1,14 +1,14 @@
-//! A connection that the trial engine serves, until it leaves it to hyper with the bytes that it read.
+//! A connection that the trial serves, until it leaves it to hyper with the bytes that it read.
 
 use super::Client;
 
 impl Client {
-    /// Records whether the trial engine serves the connection.
+    /// Records whether the trial serves the connection.
     pub(crate) fn set_raw(&self, is_raw: bool) {
         self.is_raw.set(is_raw);
     }
 
-    /// Returns true while the trial engine serves the connection.
+    /// Returns true while the trial serves the connection.
     pub(crate) fn is_raw(&self) -> bool {
         self.is_raw.get()
     }
