@@ -303,6 +303,7 @@ impl Embedded {
             request_id: self.request_id.take(),
             upstream: Arc::clone(&host.settings.upstream),
             provider: Arc::clone(&host.settings.provider),
+            is_provider_known: true,
             trace: None,
         };
         let Some(ended) = self.exchange.end(close, load, at, caller) else {

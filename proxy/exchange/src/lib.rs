@@ -49,6 +49,7 @@
 //!     request_id: None,
 //!     upstream: "gpu-1".into(),
 //!     provider: "vllm".into(),
+//!     is_provider_known: true,
 //!     trace: None,
 //! };
 //! let close = Close::Clean { whole: false };

@@ -51,6 +51,7 @@ pub(crate) fn end(exchange: &mut Exchange, close: Close) -> Option<Ended> {
         request_id: Some("r-1".into()),
         upstream: "u".into(),
         provider: "p".into(),
+        is_provider_known: true,
         trace: None,
     };
     exchange.end(close, LoadSpan::single(), Tick(9), caller)

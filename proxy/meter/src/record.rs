@@ -31,6 +31,9 @@ pub struct Identity {
     pub upstream: Arc<str>,
     /// `gen_ai.provider.name` of that upstream.
     pub provider: Arc<str>,
+    /// False if that name is assumed: the kind of the server is unknown, or was not detected yet. Its answers may repeat
+    /// what the request says.
+    pub is_provider_known: bool,
     /// The role of the exchange in its request.
     pub role: Role,
     /// The id that the client gave the request. The legs and repetitions of one request share it. Printable
@@ -74,6 +77,7 @@ impl Identity {
             requested_tier: None,
             upstream: upstream.into(),
             provider: provider.into(),
+            is_provider_known: true,
             role: Role::Whole,
             request_id: None,
             dialect,
@@ -85,6 +89,11 @@ impl Identity {
             trace: None,
             started_unix_ns: 0,
         }
+    }
+
+    /// Returns true if the response states the tier, and is of a server that may have tiers.
+    pub fn is_tier_its_own(&self) -> bool {
+        self.is_tier_reported && self.is_provider_known
     }
 }
 

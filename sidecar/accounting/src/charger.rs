@@ -91,7 +91,7 @@ impl Charger {
 
     /// Makes the dearest of the models that a request names the requested one.
     pub(crate) fn name_dearest(&self, record: &mut Arc<Record>) {
-        if !record.identity.other_models.is_empty() {
+        if price::may_be_dearer(&record.identity) {
             price::name_dearest(record, self.0.prices.load().as_deref());
         }
     }

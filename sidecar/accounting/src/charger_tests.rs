@@ -60,10 +60,13 @@ fn requested_tier_never_lowers_the_price() {
 fn repeated_request_tier_never_lowers_the_price() {
     let spend = spend(&Metrics::new(Options::default()));
     for (tier, own, repeated) in [("flex", 2, 4), ("priority", 8, 8)] {
-        for kind in ServerKind::ALL {
+        for kind in ServerKind::ALL.into_iter().map(Some).chain([None]) {
             let mut record = record("m", None, Some((tier, true)));
-            record.identity.provider = kind.provider().into();
-            let is_hosted = price::is_hosted(kind.provider());
+            // An unknown server has OpenAI's name.
+            let provider = kind.map_or("openai", ServerKind::provider);
+            record.identity.provider = provider.into();
+            record.identity.is_provider_known = kind.is_some();
+            let is_hosted = kind.is_some() && price::is_hosted(provider);
             let units = if is_hosted { own } else { repeated };
             let charge = spend.charge(&record).charge;
             assert_eq!(charge.cost(), Some(units * UNIT), "{tier} of {kind:?}");
@@ -93,9 +96,16 @@ fn dearest_of_several_models_is_charged() {
         ("cheap", &["dear"], Some("dated"), "openai", "cheap", Some(7)),
         // A vendor bills the model that answered.
         ("cheap", &["dear"], Some("dated"), "openrouter", "cheap", Some(7)),
+        ("dear", &[], Some("dated"), "openai", "dear", Some(7)),
+        // An unknown server is no vendor.
+        ("dear", &[], Some("dated"), "", "dear", Some(40)),
+        ("cheap", &[], Some("dated"), "", "cheap", Some(7)),
+        ("cheap", &["dear"], Some("dated"), "", "dear", Some(40)),
+        ("x", &[], Some("dated"), "", "x", Some(7)),
     ] {
         let mut record = record(model, answered, None);
-        record.identity.provider = provider.into();
+        record.identity.is_provider_known = !provider.is_empty();
+        record.identity.provider = if provider.is_empty() { "openai" } else { provider }.into();
         record.identity.other_models = others.iter().map(|&name| name.into()).collect();
         let mut record = Arc::new(record);
         spend.name_dearest(&mut record);

@@ -113,15 +113,15 @@ impl Row {
     /// Returns the row of a finished exchange, charged by a price book if there is one.
     pub fn charged(record: &Record, book: Option<&Book>) -> Self {
         let mut row = Self::uncharged(record);
-        row.charge = row.facts(record.identity.is_tier_reported).charge(book);
-        row.keep_charged_tier(record.identity.is_tier_reported);
+        row.charge = row.facts(record.identity.is_tier_its_own()).charge(book);
+        row.keep_charged_tier(record.identity.is_tier_its_own());
         row
     }
 
     /// Returns the row of a finished exchange with a charge that was made before.
     pub fn of(record: &Record, charge: Charge) -> Self {
         let mut row = Self { charge, ..Self::uncharged(record) };
-        row.keep_charged_tier(record.identity.is_tier_reported);
+        row.keep_charged_tier(record.identity.is_tier_its_own());
         row
     }
 

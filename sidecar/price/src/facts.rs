@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use meter::{Record, Role, TokenType, Tokens};
+use meter::{Identity, Record, Role, TokenType, Tokens};
 
 use crate::book::Book;
 use crate::charge::{Charge, Unpriced};
@@ -49,7 +49,7 @@ impl<'a> Facts<'a> {
             provider: &identity.provider,
             upstream: &identity.upstream,
             service_tier: identity.service_tier.as_deref(),
-            is_tier_reported: identity.is_tier_reported,
+            is_tier_reported: identity.is_tier_its_own(),
             ended_us: i64::try_from(record.ended_unix_ns() / 1000).unwrap_or(i64::MAX),
             tokens: &record.tokens,
             status: record.status,
@@ -105,15 +105,21 @@ impl<'a> Facts<'a> {
 
 /// Makes the dearest of the models that a request names the requested one, so that all that is made of the record names
 /// the model that is charged. An answer of OpenAI's interface that has one of these names may only repeat it, as gateways
-/// do: then it does not say which model answered.
+/// do: then it does not say which model answered. Neither does that of an unknown server if its name is the cheaper one.
 pub fn name_dearest(record: &mut Arc<Record>, book: Option<&Book>) {
     let identity = &record.identity;
-    let Some(book) = book.filter(|_| !identity.other_models.is_empty()) else { return };
+    let Some(book) = book.filter(|_| may_be_dearer(identity)) else { return };
     let is_name =
         |answered: &Arc<str>| identity.model == *answered || identity.other_models.contains(answered);
-    let repeats =
-        book.may_repeat_names(&identity.provider) && identity.response_model.as_ref().is_some_and(is_name);
     let mut facts = Facts::of(record);
+    let is_cheaper = || {
+        let cost = |model, response_model| Facts { model, response_model, ..facts }.charge(Some(book)).cost();
+        let names = std::iter::once(&identity.model).chain(&identity.other_models);
+        names.map(|name| cost(name, None)).max() > Some(cost(facts.model, facts.response_model))
+    };
+    let repeats = book.may_repeat_names(&identity.provider)
+        && (!identity.other_models.is_empty() && identity.response_model.as_ref().is_some_and(is_name)
+            || !identity.is_provider_known && is_cheaper());
     facts.response_model = facts.response_model.filter(|_| !repeats);
     let dearest = facts.dearest_model(&identity.other_models, book).cloned();
     if dearest.is_some() || repeats {
@@ -121,4 +127,9 @@ pub fn name_dearest(record: &mut Arc<Record>, book: Option<&Book>) {
         identity.response_model = identity.response_model.take().filter(|_| !repeats);
         identity.model = dearest.unwrap_or_else(|| Arc::clone(&identity.model));
     }
+}
+
+/// Returns false if only one model can be charged.
+pub fn may_be_dearer(identity: &Identity) -> bool {
+    !identity.other_models.is_empty() || !identity.is_provider_known && identity.response_model.is_some()
 }

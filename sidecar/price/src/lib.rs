@@ -26,7 +26,7 @@ pub use book::Book;
 pub use charge::{Charge, Pico, Rate, Unpriced};
 pub use currency::Currency;
 pub use entry::{About, Entry, Models, Offer, STANDARD};
-pub use facts::{Facts, name_dearest};
+pub use facts::{Facts, may_be_dearer, name_dearest};
 pub use prices::key_of;
 pub use tenant_terms::TenantTerm;
 pub use tier::is_hosted;

@@ -25,6 +25,8 @@ pub struct CallerFacts {
     pub upstream: Arc<str>,
     /// The name of the upstream's provider.
     pub provider: Arc<str>,
+    /// False if that name is assumed.
+    pub is_provider_known: bool,
     /// The trace that the exchange belongs to.
     pub trace: Option<Box<Trace>>,
 }
@@ -203,6 +205,7 @@ impl Exchange {
             requested_tier: asked.tier,
             upstream: caller.upstream,
             provider: caller.provider,
+            is_provider_known: caller.is_provider_known,
             role: self.role.get(),
             request_id: caller.request_id,
             dialect: self.dialect,

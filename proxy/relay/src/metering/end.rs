@@ -60,6 +60,7 @@ impl Metering {
             request_id: self.origin.request_id.take(),
             upstream,
             provider,
+            is_provider_known: self.kind().is_some(),
             trace: self.origin.position.trace.take(),
         }
     }
