@@ -12,6 +12,7 @@ use rusqlite::types::ValueRef;
 use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
+use crate::schema::SCHEMA;
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 
 /// The longest file that is read as a whole if its last writer closed it, bytes.
@@ -27,6 +28,7 @@ const NEWEST_ROWS: i64 = 1_024;
 /// Checks a file that is about to be written. `in_order`: its last writer closed it.
 pub(crate) fn before_writing(file: &File, in_order: bool) -> Result<(), Error> {
     let connection = &file.connection;
+    SCHEMA.check(connection)?;
     let limit = if in_order { CLOSED_MAX_BYTES } else { CRASHED_MAX_BYTES };
     if files::length(&file.path) <= limit {
         pages(file, "quick_check")?;

@@ -262,6 +262,8 @@ fn random_id() -> [u8; 16] {
 fn careful(connection: &Connection) -> Result<(), Error> {
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    // No version of the schema has one: it could drop rows as they are entered.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Law: a file of every released version opens; a file of a newer version is refused and not changed.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use price::Rate;
@@ -217,6 +218,35 @@ impl Schema {
         }
     }
 
+    /// Checks that the objects of a file are as this program creates them: a trigger or a unique index could reject rows that
+    /// the writer enters, and a view could hide some. Other indexes, and tables and views of other names, change nothing.
+    ///
+    /// # Errors
+    /// If one is not.
+    pub(crate) fn check(&self, connection: &Connection) -> Result<(), Error> {
+        let version = self.known(connection)?;
+        let fresh = Connection::open_in_memory()?;
+        Self { version, tables: self.tables.clone() }.create(&fresh)?;
+        let mut found = objects(connection)?;
+        let altered = |(kind, name): &(String, String)| {
+            Error::corrupt(format!("the {kind} `{name}` is not as tokenmeter creates it"))
+        };
+        for (object, sql) in objects(&fresh)? {
+            // The views of an earlier version are those of its program.
+            let is_free = object.0 == "view" && version < self.version;
+            if found.remove(&object) != Some(sql) && !is_free {
+                return Err(altered(&object));
+            }
+        }
+        let rejects = |kind: &str, sql: &str| {
+            kind == "trigger" || kind == "index" && sql.to_ascii_uppercase().contains("UNIQUE")
+        };
+        match found.iter().find(|((kind, _), sql)| rejects(kind, sql)) {
+            Some((object, _)) => Err(altered(object)),
+            None => Ok(()),
+        }
+    }
+
     /// Makes a connection read a file of an earlier version as one of this version, without a change of the file.
     pub(crate) fn read_as_newest(&self, connection: &Connection) -> Result<(), Error> {
         let version = self.known(connection)?;
@@ -253,6 +283,14 @@ impl Schema {
             }
         }
     }
+}
+
+/// Returns the SQL of each object of a file, by its type and name.
+fn objects(connection: &Connection) -> Result<BTreeMap<(String, String), String>, Error> {
+    let mut statement =
+        connection.prepare("SELECT type, name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL")?;
+    let rows = statement.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 #[cfg(test)]

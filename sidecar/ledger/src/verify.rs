@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::file::{self, File, TableDigest};
 use crate::period;
 use crate::progress::{OnProgress, Progress};
+use crate::schema::SCHEMA;
 use crate::seen_files::SeenFiles;
 use crate::sign_off::SignOff;
 use crate::source::{MadeCorrection, Month};
@@ -200,6 +201,7 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut(Progress)) -
         Ok(true) => Err(Error::corrupt(check::LACKS_LOG)),
         other => other.map(|_| ()),
     });
+    note(SCHEMA.check(&file.connection));
     let is_long = check::is_long_and_written(file)?;
     if !is_long {
         between(progress);

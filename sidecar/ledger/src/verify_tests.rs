@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::{Recount, contents, contents_by};
+use crate::check;
 use crate::file::File;
 use crate::files;
 use crate::month_files::MonthFiles;
@@ -85,6 +86,47 @@ fn steps_find_what_is_wrong_wherever_it_is() {
         assert!(found.iter().any(|found| found.contains(difference)), "{sql}: {found:?}");
         assert_eq!(found, contents(&file, &|_| ()).unwrap().differences);
     }
+}
+
+/// They would drop or hide rows while every row that is left is correct.
+#[test]
+fn altered_objects_are_reported_and_stop_the_writer() {
+    const KEPT: [&str; 2] =
+        ["CREATE INDEX mine ON exchange (tenant)", "CREATE VIEW mine AS SELECT * FROM exchanges"];
+    for sql in [
+        "CREATE TRIGGER t BEFORE INSERT ON exchange WHEN new.tenant = 'a' BEGIN SELECT RAISE(IGNORE); END",
+        "CREATE UNIQUE INDEX u ON exchange (id, tenant)",
+        "DROP VIEW exchanges; CREATE VIEW exchanges AS SELECT * FROM exchange WHERE tenant <> 'a'",
+        "DROP VIEW gaps",
+        "ALTER TABLE exchange RENAME TO other; CREATE VIEW exchange AS SELECT * FROM other",
+        "ALTER TABLE line ADD COLUMN x INTEGER",
+    ]
+    .into_iter()
+    .chain(KEPT)
+    {
+        let place = Place::new();
+        written(&place).end(NOON_US).unwrap();
+        Connection::open(place.ledger()).unwrap().execute_batch(sql).unwrap();
+        let file = File::open_read(&place.ledger()).unwrap();
+        let found = contents(&file, &|_| ()).map(|found| found.differences).unwrap_or_default();
+        let is_found = found.iter().any(|found| found.contains("is not as tokenmeter creates it"));
+        assert_eq!(is_found, !KEPT.contains(&sql), "{sql}: {found:?}");
+        assert_eq!(check::before_writing(&file, true).is_err(), !KEPT.contains(&sql), "{sql}");
+    }
+}
+
+/// An operator's trigger, added while the writer has the file open.
+#[test]
+fn triggers_have_no_effect() {
+    let place = Place::new();
+    let mut month_files = written(&place);
+    let sql = "CREATE TRIGGER t BEFORE INSERT ON exchange BEGIN SELECT RAISE(IGNORE); END";
+    Connection::open(place.ledger()).unwrap().execute_batch(sql).unwrap();
+    enter(month_files.open_file().unwrap(), ROWS..ROWS + 50);
+    let connection = Connection::open(place.ledger()).unwrap();
+    let rows: i64 = connection.query_row("SELECT count(*) FROM exchange", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, ROWS as i64 + 50);
+    month_files.end(NOON_US).unwrap();
 }
 
 /// Of a file that is too long for SQLite's own check while it is written.
