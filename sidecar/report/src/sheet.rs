@@ -35,6 +35,18 @@ pub fn write(report: &Report, columns: &[Column], round: Option<u32>, to: &mut d
 /// Escapes a name, which is text of clients: a spreadsheet would run one that begins like a formula.
 fn harmless(name: &str) -> String {
     let name = cell::plain(name);
-    let mark = if name.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    // Spreadsheets with East Asian settings read the wide forms, too.
+    let mark = if name.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) { "'" } else { "" };
     format!("{mark}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn formulas_are_text() {
+        for name in ["=1", "+1", "-1", "@A1", "＝1", "＋1", "－1", "＠A1"] {
+            assert_eq!(super::harmless(name), format!("'{name}"));
+        }
+        assert_eq!(super::harmless("a=1"), "a=1");
+    }
 }
