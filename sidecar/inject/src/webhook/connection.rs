@@ -15,12 +15,13 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsAcceptor;
 
 use super::files::Loaded;
 use super::limits::{
-    BODY_MAX_BYTES, BODY_MAX_TIME, HANDSHAKE_MAX_TIME, HEAD_MAX_BYTES, HEAD_MAX_TIME, SMALL_BODY_MAX_BYTES,
+    BODY_MAX_BYTES, BODY_MAX_TIME, HANDSHAKE_MAX_TIME, HEAD_MAX_BYTES, HEAD_MAX_TIME, LARGE_BODY_MAX_TIME,
+    SMALL_BODY_MAX_BYTES,
 };
 use super::slots::Slot;
 use crate::review::{self, Unanswered};
@@ -111,7 +112,12 @@ async fn answer_review(
     // The permit is held until the review is answered.
     let (body, _permit) = match timeout(BODY_MAX_TIME, read(request.into_body(), large)).await {
         Ok(Ok(Some(read))) => read,
-        Ok(Ok(None)) => return plain(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large\n"),
+        Ok(Ok(None)) => {
+            return plain(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the review is too large, or too slow for its size\n",
+            );
+        }
         Ok(Err(_)) => return plain(StatusCode::BAD_REQUEST, "the review is incomplete\n"),
         Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the review takes too long\n"),
     };
@@ -135,20 +141,32 @@ async fn answer_review(
     }
 }
 
-/// Reads a body. One that is too large is read to its end and dropped, and the result is `None`: a connection with
+/// Reads a body. One that is too large, or too slow for its size, is read to its end and dropped, and the result is `None`: a connection with
 /// unread data is reset when it closes, and the answer would be lost.
 async fn read(
     mut body: Incoming,
     large: &Semaphore,
 ) -> Result<Option<(Vec<u8>, Option<SemaphorePermit<'_>>)>, hyper::Error> {
     let mut read = Some((Vec::new(), None));
-    while let Some(frame) = body.frame().await {
+    let mut deadline = None;
+    loop {
+        let frame = match deadline.filter(|_| read.is_some()) {
+            Some(deadline) => timeout_at(deadline, body.frame()).await,
+            None => Ok(body.frame().await),
+        };
+        let Ok(frame) = frame else {
+            // Others may wait for its permit.
+            read = None;
+            continue;
+        };
+        let Some(frame) = frame else { return Ok(read) };
         let Ok(data) = frame?.into_data() else { continue };
         read = read.filter(|(read, _)| read.len() + data.len() <= BODY_MAX_BYTES);
         if let Some((read, permit)) = &mut read {
             if permit.is_none() && read.len() + data.len() > SMALL_BODY_MAX_BYTES {
                 // Never closed, so a permit comes.
                 *permit = large.acquire().await.ok();
+                deadline = Some(Instant::now() + LARGE_BODY_MAX_TIME);
                 let length =
                     body.size_hint().exact().and_then(|left| usize::try_from(left).ok()).unwrap_or(0);
                 read.reserve_exact((data.len() + length).min(BODY_MAX_BYTES - read.len()));
@@ -156,7 +174,6 @@ async fn read(
             read.extend_from_slice(&data);
         }
     }
-    Ok(read)
 }
 
 fn plain(status: StatusCode, text: &str) -> Response<Full<Bytes>> {

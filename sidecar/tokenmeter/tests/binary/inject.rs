@@ -355,6 +355,25 @@ fn hostile_reviews_at_once_stay_within_64_mib() {
     assert!(peak_kib <= 64 * 1024, "at most {peak_kib} KiB of memory were in use");
 }
 
+/// It would hold the place of large reviews for the whole time for a body.
+#[test]
+fn slow_large_review_keeps_no_other_out() {
+    let identity = Identity::new();
+    let mut mount = Mount::new("slow");
+    mount.write(&identity.certificate, &identity.key, CONFIG);
+    let webhook = Webhook::start(&mount);
+    let mut slow = webhook.connect(&identity).unwrap();
+    write!(slow, "POST / HTTP/1.1\r\nHost: {NAME}\r\nContent-Length: 1000000\r\n\r\n").unwrap();
+    slow.write_all(&[b' '; 100_000]).unwrap();
+    slow.flush().unwrap();
+    // More than fits into the buffers of its socket was read.
+    std::thread::sleep(Duration::from_millis(200));
+    let large = format!("{}{}", review(), " ".repeat(100_000));
+    let began = Instant::now();
+    assert_eq!(webhook.request(&identity, "POST /", large.as_bytes()).unwrap().0, 200);
+    assert!(began.elapsed() < Duration::from_secs(5), "it waited for {:?}", began.elapsed());
+}
+
 #[test]
 fn review_needs_the_client_certificate() {
     let (server, api_server, other) = (Identity::new(), Identity::new(), Identity::new());
