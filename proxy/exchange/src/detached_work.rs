@@ -12,6 +12,9 @@ use crate::query::parameters;
 /// The number of jobs, and of starts, that are kept.
 const SLOTS: usize = 1024;
 
+/// The most segments before an id with slashes: what follows each is read to its end.
+const PREFIX_MAX_SEGMENTS: usize = 16;
+
 /// The time for which more work is refused where some was started.
 const REFUSED_NS: u64 = 600_000_000_000;
 
@@ -65,8 +68,8 @@ impl DetachedWork {
             return None;
         }
         let is_known = |job: &u64| self.jobs[place(*job)].load(Ordering::Relaxed) == *job;
-        // An id may have slashes: Vertex AI's is the path itself, without its beginning.
-        let rests = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+        // An id may have slashes: Vertex AI's is the path itself, without its beginning, which is short.
+        let rests = path.match_indices('/').take(PREFIX_MAX_SEGMENTS).map(|(at, _)| &path[at + 1..]);
         let in_path = path.split(['/', ':']).chain(rests).map(|item| fingerprint(item) | 1);
         let values = query.into_iter().flat_map(parameters).map(|(_, value)| value);
         let in_query = values.filter_map(|value| Some(fingerprint(str::from_utf8(&value).ok()?) | 1));

@@ -128,6 +128,15 @@ mod tests {
         }
     }
 
+    /// The rest of the path would be read for each of its segments.
+    #[test]
+    fn path_of_many_mounts_is_incomplete() {
+        let path = |mounts: usize| format!("{}/a,b/chat/completions", "/models".repeat(mounts));
+        assert!(read(&path(3), "", &[]).1);
+        assert!(!read(&path(9_000), "", &[]).1);
+        assert!(!read(&path(9_000).replace("ls/", "ls%2F"), "", &[]).1);
+    }
+
     #[test]
     fn each_gateways_field_is_read() {
         for name in [

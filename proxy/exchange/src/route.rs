@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use http::Method;
+use scan::limits::OTHER_MODELS_MAX;
 use scan::{Dialect, OtherModels, Request};
 
 use crate::control::is_control;
@@ -250,10 +251,15 @@ fn mounted(behind: &str) -> Option<(Speaks, &str)> {
 /// Adds every model that a server may read in a path (as the upstream will see it).
 pub(crate) fn add_models(path: &str, models: &mut OtherModels) {
     let mut add = |path: &str| {
-        for (_, behind) in mounts(path) {
+        let mut mounts = mounts(path);
+        // Each takes the rest of the path.
+        for (_, behind) in mounts.by_ref().take(OTHER_MODELS_MAX) {
             if let Some((_, model)) = mounted(behind) {
                 models.add(&unescaped(model));
             }
+        }
+        if mounts.next().is_some() {
+            models.mark_incomplete();
         }
     };
     // The usual paths have none of these.

@@ -23,7 +23,10 @@ impl OtherModels {
     /// Adds the names of which `name` is a list.
     pub fn add_parts(&mut self, name: &[u8]) {
         if is_list(name) {
-            name.split(|byte| *byte == b',').for_each(|part| self.add_one(part));
+            let mut parts = name.split(|byte| *byte == b',');
+            while let Some(part) = parts.next().filter(|_| !self.is_full()) {
+                self.add_one(part);
+            }
         }
     }
 
@@ -36,6 +39,11 @@ impl OtherModels {
         if !self.is_incomplete {
             self.names.extend(name::shared(name));
         }
+    }
+
+    /// Returns true if there are more names than are kept.
+    fn is_full(&self) -> bool {
+        self.is_incomplete && self.names.len() == OTHER_MODELS_MAX
     }
 
     /// Adds the names of `more`.
