@@ -2,7 +2,7 @@
 //! a request that runs one. Some of them stream. llama.cpp's `/chat/completions/control` ends the reasoning of another
 //! request, which is metered itself, and `/streams/lookup` lists the caller's streams.
 
-use crate::path::split_last;
+use crate::path::{plain, slashed, split_last};
 
 /// Returns true if a POST to this path, which [`plain`](crate::path::plain) returned, runs no model.
 pub(crate) fn is_control(path: &str) -> bool {
@@ -10,6 +10,16 @@ pub(crate) fn is_control(path: &str) -> bool {
     CONTROL.iter().any(|(end, segments)| {
         end.eq_ignore_ascii_case(last) && mount(before, segments).is_some_and(is_mount)
     })
+}
+
+/// Returns true if a POST to `path` (as the upstream will see it) gives a model another name: Ollama's. Behind a cheap name
+/// a dear model would run.
+pub fn names_model(path: &str) -> bool {
+    let is = |path: &str| {
+        let last = split_last(path).map_or("", |(_, last)| last);
+        is_control(path) && ["copy", "create"].iter().any(|name| name.eq_ignore_ascii_case(last))
+    };
+    is(&plain(path)) || slashed(path).is_some_and(|path| is(&path))
 }
 
 /// Returns what stands before these segments at the end of a path; `None` if others stand there.

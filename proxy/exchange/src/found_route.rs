@@ -3,7 +3,8 @@
 use meter::TokenType;
 use scan::Name;
 
-use crate::path::unescaped;
+use crate::fingerprint::fingerprint;
+use crate::path::{plain, slashed, unescaped};
 use crate::route::Speaks;
 
 /// The facts of an exchange from its request head.
@@ -23,6 +24,17 @@ impl Route {
     /// A route to an endpoint of text whose path names no model.
     pub fn new(speaks: Speaks) -> Self {
         Self { speaks, model: Name::default(), model_in_path: ModelInPath::Absent, generates: None }
+    }
+
+    /// Returns the fingerprint of the endpoint at `path`: the same for each of its spellings.
+    pub fn endpoint(&self, path: &str) -> u64 {
+        match self.speaks {
+            Speaks::Anything => {
+                let plain = slashed(path).unwrap_or_else(|| plain(path).into_owned());
+                fingerprint(&plain.to_ascii_lowercase())
+            }
+            speaks => fingerprint(speaks.expected().name()),
+        }
     }
 
     /// A route to an endpoint of text whose path names the model. Servers unescape the name.

@@ -1,19 +1,23 @@
-//! The methods of requests that may run a model although they are not POSTs: those that no known server has for its path,
-//! those with a body where none belongs, and those that another method replaces before a server or a framework routes
-//! them.
+//! The methods of requests that may run a model although they are not POSTs to an endpoint: those that no known server has
+//! for its path, those with a body where none belongs, and those whose method or path is replaced before a server or a
+//! framework routes them.
 
 use http::{HeaderMap, Method};
 
 use crate::query::parameters;
 
-/// Returns true if no known endpoint takes such a request, other than a POST. `has_body`: it has a body.
+/// Returns true if no known endpoint takes such a request, other than a POST to a path that runs a model. `has_body`: it has
+/// a body.
 pub fn is_unusual(
     method: &Method,
     path: &str,
     (query, headers): (Option<&str>, &HeaderMap),
     has_body: bool,
 ) -> bool {
+    // Microsoft's IIS, and frameworks beside it.
+    let is_rerouted = ["x-original-url", "x-rewrite-url"].iter().any(|name| headers.contains_key(*name));
     match *method {
+        _ if is_rerouted => true,
         Method::POST => false,
         Method::DELETE if path == OLLAMA_DELETE => false,
         Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE => {
@@ -100,6 +104,19 @@ mod tests {
             {
                 assert!(unusual(method, &format!("/v1/messages?{query}"), None, false), "{method} {query}");
             }
+        }
+    }
+
+    #[test]
+    fn requests_to_another_path_are_unusual() {
+        for method in ["POST", "GET", "HEAD"] {
+            for field in ["x-original-url", "X-Rewrite-URL"] {
+                assert!(
+                    unusual(method, "/tokenize", Some((field, "/v1/chat/completions")), false),
+                    "{method}"
+                );
+            }
+            assert!(!unusual(method, "/tokenize", Some(("x-original-host", "h")), false), "{method}");
         }
     }
 

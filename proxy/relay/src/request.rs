@@ -20,20 +20,22 @@ use std::cell::LazyCell;
 use std::rc::Rc;
 
 use exchange::{
-    CONVERSATION_ID, Route, Speaks, begins_detached, is_unusual, keeps_conversations, route_below,
+    CONVERSATION_ID, Route, Speaks, begins_detached, is_unusual, keeps_conversations, names_model,
+    route_below,
 };
 use http::request::Parts;
 use http::{Method, Uri, Version};
 use meter::Tick;
+use scan::OtherModels;
 
-use self::admission::{admit, admit_uncounted};
+use self::admission::{admit, admit_tunnel, admit_uncounted};
 use self::answer::Answer;
 use self::forwarded::Sender;
 use self::gathered::Gathered;
 use self::in_flight::InFlight;
 use self::kind::RequestKind;
 use self::reject::reject_unopened;
-use self::tenant::TenantResolver;
+use self::tenant::{TenantResolver, resolve_by_body};
 use self::upstream_head::{rewrite, target};
 pub(crate) use self::usage::Edited;
 use self::usage::{Usage, UsagePolicy};
@@ -129,7 +131,7 @@ pub(crate) fn open(
             route = Ok(Route::new(Speaks::Anything));
             Work::Fetched(job)
         }
-        _ => Work::at(target.path(), worker.control.gate.is_some()),
+        _ => Work::at(&route, target.path(), worker.control.gate.is_some()),
     };
 
     let mut opened = None;
@@ -156,7 +158,14 @@ pub(crate) fn open(
             opened = Some(session::open(worker, handshake, resolve)?);
             Metered::not(worker)
         }
-        Err(_) => Metered::not(worker),
+        Err(_) => {
+            if parts.method == Method::POST && worker.control.gate.is_some() && names_model(target.path()) {
+                let mut resolution = resolve(&parts.headers);
+                resolve_by_body(worker, &mut resolution);
+                admit_tunnel(worker, index, (None, &OtherModels::default()), &resolution.identity())?;
+            }
+            Metered::not(worker)
+        }
     };
     let client_key = metered
         .with(|metering| ClientKey::of(metering.exchange.tenant().map(|tenant| &**tenant), client.peer()));

@@ -75,6 +75,10 @@ fn odd_requests_are_refused() {
         ("GET", CHAT, "", small),
         ("PUT", GEMINI, "X-HTTP-Method-Override: POST\r\n", "{}"),
         ("GET", CHAT, "X-Method-Override: POST\r\n", ""),
+        ("POST", "/tokenize", "X-Original-URL: /v1/chat/completions\r\n", small),
+        // Another name for a model.
+        ("POST", "/api/copy", "", r#"{"source":"large","destination":"small"}"#),
+        ("POST", "/api/creat%65", "", r#"{"model":"small","from":"large"}"#),
         // Forms of the answer.
         ("POST", "/v1beta/models/small:generateContent?fields=candidates", "", "{}"),
         ("POST", "/v1beta/models/small:streamGenerateContent?alt=sse&$fields=candidates", "", "{}"),
@@ -122,7 +126,9 @@ fn dearest_of_several_models_is_charged() {
     assert_eq!(send(proxy.data, "POST", CHAT, "x-list: yes\r\n", r#"{"model":"small"}"#), "200");
     assert_eq!(send(proxy.data, "POST", "/v1/messages", "x-late: yes\r\n", small), "200");
     proxy.page_when("it has ended", |page| Rows::of(page).acknowledged == 7);
-    assert_eq!(send(proxy.data, "POST", "/v1/messages", "x-late: yes\r\n", small), "403");
+    for path in ["/v1/messages", "/v1//messages", "/v1/./message%73", "/V1/messages/", "/x/v1/messages?y"] {
+        assert_eq!(send(proxy.data, "POST", path, "x-late: yes\r\n", small), "403", "{path}");
+    }
     let page = proxy.page();
     assert_eq!(page.sum("tokenmeter_exchanges_total", &[("ending", "detached")]), 1.0);
     let spent = place.spend("x.db", "model");

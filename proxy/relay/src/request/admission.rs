@@ -166,8 +166,8 @@ fn unmetered(gate: &Gate, metering: &Metering, gap: Gap) -> Option<Answer> {
     Some(Answer::unmetered(metering.exchange.dialect(), gap, gate.message(metering.exchange.tenant()?, gap)))
 }
 
-/// Checks the gate, if there is one, for a request that would become a tunnel. `session`: the dialect of its messages,
-/// if they are metered, and the models that its head names.
+/// Checks the gate, if there is one, for a request that would become a tunnel, or is checked by its head alone. `session`:
+/// the dialect of its messages, if they are metered, and the models that its head names.
 pub(crate) fn admit_tunnel(
     worker: &WorkerState,
     upstream: usize,
