@@ -5,7 +5,7 @@
 //! MiB of RFC 7932 (large-window brotli is not HTTP's `br` and is refused), and half as much again while it
 //! grows; for zstd the frame's window of at most [`ZSTD_MAX_WINDOW_LOG`], and less than 1 MiB of tables and
 //! blocks. The two large windows are reserved address space: decoded bytes touch their pages one by one, so
-//! [`MAX_RATIO`] bounds them too.
+//! [`MAX_RATIO`] and [`RATIO_FREE_BYTES`] bound them too.
 
 /// Bytes of one output piece. Recorded frames have 120 to 500 bytes, so a flushed frame is one piece; 16 KiB
 /// keeps the number of pieces of an unstreamed body low.
@@ -16,8 +16,9 @@ pub const PIECE_MAX_BYTES: usize = 16 * 1024;
 /// format limit of deflate is 1032.
 pub const MAX_RATIO: u64 = 100;
 
-/// Decoded bytes before the ratio is checked: a short body of spaces is not a bomb.
-pub const RATIO_FREE_BYTES: u64 = 64 * 1024;
+/// Decoded bytes before the ratio is checked: an answer that repeats a word is not a bomb, and a client can ask for one.
+/// The million tokens that fit cost a worker some 5 ms.
+pub const RATIO_FREE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Decoded bytes that one slice may yield: the work of a worker on one slice before its other streams
 /// continue. 8 MiB take about 10 ms. The total of a stream has no limit, since the ratio ties it to the

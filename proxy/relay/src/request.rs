@@ -23,6 +23,7 @@ use exchange::{
     CONVERSATION_ID, Route, Speaks, begins_detached, is_unusual, keeps_conversations, names_model,
     route_below,
 };
+use http::header::{ACCEPT_ENCODING, HeaderValue};
 use http::request::Parts;
 use http::{Method, Uri, Version};
 use meter::Tick;
@@ -217,6 +218,10 @@ impl Undecided {
             *terms = admit(in_flight, *kind, body)?;
         }
         let Some(terms) = *terms else { return Ok(Decision::NeedBody) };
+        if terms.refuse_uncountable {
+            // A coding may hide the count: a repeated word looks like a bomb.
+            parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
         let policy = UsagePolicy {
             upstream: &in_flight.worker.plan.upstreams[in_flight.upstream],
             profile: &in_flight.worker.profiles[in_flight.upstream],

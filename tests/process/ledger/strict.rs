@@ -19,6 +19,8 @@ fn gateway() -> SocketAddr {
         let answer = r#"{"id":"c","model":"small","choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10}}"#;
         let answer = match head {
             _ if head.contains("x-list: yes") => format!("[{answer},{answer}]"),
+            // Its compressed answers are not read.
+            _ if head.contains("gzip") => "{}".to_owned(),
             _ if head.contains("x-late: yes") => r#"{"request_id":"job-1"}"#.to_owned(),
             _ => answer.to_owned(),
         };
@@ -101,6 +103,23 @@ fn odd_requests_are_refused() {
         );
     }
     assert_eq!(proxy.page().sum("tokenmeter_exchanges_total", &[]), 0.0, "nothing was sent");
+}
+
+/// A coding could hide the count.
+#[test]
+fn countable_answer_is_not_compressed() {
+    let place = Place::new();
+    place.write("settings.yaml", STRICT);
+    let settings = place.text("settings.yaml");
+    let proxy = place.start(gateway(), "x.db", &["--config", &settings]);
+    for fields in
+        ["Accept-Encoding: gzip\r\n", "Accept-Encoding: gzip, br\r\nConnection: accept-encoding\r\n"]
+    {
+        assert_eq!(send(proxy.data, "POST", CHAT, fields, r#"{"model":"small","messages":[]}"#), "200");
+    }
+    proxy.page_when("they have ended", |page| Rows::of(page).acknowledged == 2);
+    let spent = place.spend("x.db", "model");
+    assert_eq!([&spent[0]["input_tokens"], &spent[0]["output_tokens"]], [200, 20], "{spent:?}");
 }
 
 /// A request that passes is charged by the dearest model that it names, for every answer.

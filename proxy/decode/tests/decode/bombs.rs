@@ -53,6 +53,16 @@ fn short_body_of_one_byte_is_no_bomb() {
     }
 }
 
+/// A client can ask for such an answer: a model writes a million tokens at most.
+#[test]
+fn answer_of_one_word_is_no_bomb() {
+    let answer = format!("{{\"content\":\"{}\"}}", "yes ".repeat(1_000_000));
+    for encoding in Encoding::ALL {
+        let decoded = decode_whole(encoding.coding(), &encoding.whole(answer.as_bytes()));
+        assert_eq!((decoded.end, decoded.plain.len()), (Ok(()), answer.len()), "{encoding:?}");
+    }
+}
+
 #[test]
 fn a_long_stream_may_exceed_eight_mebibytes() {
     let digits =
