@@ -221,6 +221,8 @@ pub(crate) enum Field {
     StreamOptions,
     /// Request. Flag: usage is requested.
     IncludeUsage,
+    /// Request to LiteLLM. A member that replaces `stream_options` behind it, or the word of one that it drops.
+    UsageDropped,
     /// Request. Flag: running usage is requested.
     ContinuousUsage,
     /// Request. Flag: the prompt is repeated before the answer.

@@ -1,5 +1,4 @@
-//! The facts of a request body that the meter needs, read as the body passes. Prompts of any size are
-//! skipped, never kept.
+//! The facts of a request body that the meter needs, read as it passes. Prompts of any size are skipped, never kept.
 
 mod casing;
 mod links;
@@ -67,6 +66,8 @@ pub struct Request {
     pub include_usage: Option<bool>,
     /// True if running usage is requested.
     pub continuous_usage: bool,
+    /// True if a gateway would drop or replace the request for usage (LiteLLM), and then estimates the counts.
+    pub drops_usage: bool,
     /// True if the prompt is repeated before the answer.
     pub echo: bool,
     /// True for a beam search: all answers come at the end.
@@ -200,6 +201,8 @@ const FACTS: &[(&str, Field)] = &[
     ("stream_options", Field::StreamOptions),
     ("stream_options.include_usage", Field::IncludeUsage),
     ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
+    ("extra_body.stream_options", Field::UsageDropped),
+    ("additional_drop_params[]", Field::UsageDropped),
     ("use_beam_search", Field::BeamSearch),
     ("background", Field::Background),
     ("deferred", Field::Detached),
@@ -532,6 +535,10 @@ impl Facts {
             }
             (Field::IncludeUsage, value) => self.request.include_usage = lax(value),
             (Field::ContinuousUsage, value) => self.request.continuous_usage = lax(value) == Some(true),
+            (
+                Field::UsageDropped,
+                Value::Object | Value::Word(b"stream_options" | b"stream_options.include_usage"),
+            ) => self.request.drops_usage = true,
             (Field::BeamSearch, _) => self.request.beam_search = yes,
             (Field::RequestDetails, _) => self.request.details = yes,
             (Field::BestOf, value) => {

@@ -87,6 +87,8 @@ fn odd_requests_are_refused() {
         ("POST", "/v1beta/models/small:generateContent?alt=proto", "", "{}"),
         ("POST", "/v1beta/models/small:generateContent?callback=x", "", "{}"),
         ("POST", GEMINI, "X-Goog-FieldMask: candidates\r\n", "{}"),
+        ("POST", CHAT, "", r#"{"model":"small","stream":true,"additional_drop_params":["stream_options"]}"#),
+        ("POST", CHAT, "", r#"{"model":"small","stream":true,"extra_body":{"stream_options":{}}}"#),
         ("POST", "/vertex_generate", "", r#"{"instances":[{"text":"a"}],"model":"small"}"#),
         // Detached work.
         ("POST", CHAT, "", r#"{"model":"small","messages":[],"deferred":true}"#),

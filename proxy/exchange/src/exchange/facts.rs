@@ -106,7 +106,7 @@ impl Exchange {
         let Some(request) = self.meter.as_ref().map(|meter| meter.request()) else { return false };
         let is_llama_cpp = || kind.is_none_or(|kind| kind == ServerKind::LlamaCpp);
         match self.dialect {
-            _ if self.may_lack_usage => true,
+            _ if self.may_lack_usage || request.drops_usage => true,
             Dialect::LlamacppCompletion => request.hides_counts || !request.whole,
             Dialect::Tgi => !request.details,
             Dialect::Triton => true,

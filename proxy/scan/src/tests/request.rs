@@ -97,6 +97,19 @@ fn response_fields_may_hide_the_counts() {
 }
 
 #[test]
+fn usage_that_a_gateway_drops_is_recognised() {
+    for (body, dropped) in [
+        (r#"{"additional_drop_params":["a","stream_options"]}"#, true),
+        (r#"{"additional_drop_params":["stream_options.include_usage"]}"#, true),
+        (r#"{"extra_body":{"a":1,"stream_options":{"include_usage":false}}}"#, true),
+        (r#"{"additional_drop_params":["temperature"],"extra_body":{"stream_options":null}}"#, false),
+        (r#"{"stream_options":{"include_usage":true},"extra_body":{"a":"stream_options"}}"#, false),
+    ] {
+        assert_eq!(read(body).drops_usage, dropped, "{body}");
+    }
+}
+
+#[test]
 fn formats_without_counts_are_recognised() {
     for (body, octets, plain) in [
         (r#"{"encoding_format":"bytes_only"}"#, true, false),
