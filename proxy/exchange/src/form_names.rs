@@ -1,11 +1,13 @@
 //! The parameters of a body that says to be a form, and is read as JSON. Most servers read JSON under any type, and curl's
-//! default type is a form's. But LiteLLM reads a form then, and one text can be both: `{"model":"a","x":"&model=b"}`.
+//! default type is a form's. But LiteLLM reads a form then, and one text can be both: `{"model":"a","x":"&model=b"}`. So it can
+//! be two texts in two encodings, and some frameworks read the one that the type names.
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
 use crate::head_models;
 use crate::query::unescaped;
+use crate::word_list;
 
 /// Finds out whether a parameter may name a model.
 pub(crate) struct FormNames {
@@ -19,15 +21,17 @@ pub(crate) struct FormNames {
 const NAME_BYTES: usize = 64;
 
 impl FormNames {
-    /// Returns a reader for a request with these fields; `None` unless its type is a form's.
+    /// Returns a reader for a request with these fields; `None` unless its type is a form's, or names another encoding.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let types = headers.get_all(CONTENT_TYPE);
         let has = |word: &[u8]| {
             let mut parts = types.iter().flat_map(|value| value.as_bytes().windows(word.len()));
             parts.any(|part| part.eq_ignore_ascii_case(word))
         };
+        let is_encoded = has(b"charset") && types.iter().any(|value| is_encoded_otherwise(value.as_bytes()));
         // No client sends JSON under the other type of forms.
-        has(b"form").then(|| Self { name: [0; NAME_BYTES], length: None, names_model: has(b"multipart") })
+        let names_model = is_encoded || has(b"multipart");
+        (is_encoded || has(b"form")).then_some(Self { name: [0; NAME_BYTES], length: None, names_model })
     }
 
     /// Reads the next slice.
@@ -53,6 +57,34 @@ impl FormNames {
         self.names_model
     }
 }
+
+/// Returns true if a content type names an encoding in which ASCII may be other text, such as UTF-7 or Shift JIS.
+fn is_encoded_otherwise(content_type: &[u8]) -> bool {
+    content_type.split(|byte| *byte == b';').skip(1).any(|parameter| {
+        let mut parts = parameter.splitn(2, |byte| *byte == b'=').map(<[u8]>::trim_ascii);
+        let is_charset = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(b"charset"));
+        let name = parts.next().unwrap_or_default();
+        let name = name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\"")).unwrap_or(name);
+        is_charset && !word_list::has(&ASCII_OR_WIDE, name)
+    })
+}
+
+/// Encodings of which ASCII is a part, or in which no JSON is ASCII.
+const ASCII_OR_WIDE: [&str; 13] = [
+    "utf-8",
+    "utf8",
+    "us-ascii",
+    "ascii",
+    "iso-8859-1",
+    "latin1",
+    "windows-1252",
+    "utf-16",
+    "utf-16le",
+    "utf-16be",
+    "utf-32",
+    "utf-32le",
+    "utf-32be",
+];
 
 #[cfg(test)]
 mod tests {
@@ -90,5 +122,17 @@ mod tests {
             assert_eq!(names_model(form, body), Some(false), "{body}");
         }
         assert_eq!(names_model("application/json; x=\"Multipart/Form-data\"", ""), Some(true));
+    }
+
+    #[test]
+    fn text_in_another_encoding_may_name_any_model() {
+        for charset in ["utf-7", "\"UTF-7\"", " shift_jis", "cp037", "iso-2022-jp", ""] {
+            let content_type = format!("application/json; a=b; Charset={charset}");
+            assert_eq!(names_model(content_type.leak(), "{}"), Some(true), "{charset}");
+        }
+        for charset in ["utf-8", "\"UTF-8\"", "utf8 ", "US-ASCII", "iso-8859-1", "utf-16"] {
+            let content_type = format!("application/json;charset={charset}");
+            assert_eq!(names_model(content_type.leak(), "{}"), None, "{charset}");
+        }
     }
 }

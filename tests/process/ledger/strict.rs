@@ -68,6 +68,12 @@ fn odd_requests_are_refused() {
         ("POST", CHAT, FORM, "model[]=small&model[]=dear&messages=[]"),
         ("POST", CHAT, "Content-Type: multipart/form-data; boundary=b\r\n", small),
         ("POST", CHAT, "Content-Type: application/json\r\nContent-Type: multipart/form-data\r\n", small),
+        (
+            "POST",
+            CHAT,
+            "Content-Type: application/json; charset=utf-7\r\n",
+            r#"{"model":"small","x":"+ACI-,+ACI-model+ACI-:+ACI-dear"}"#,
+        ),
         // Paths and methods.
         ("POST", "/v1/chat/completions/cancel", "", small),
         ("POST", "/%00/tokenize", "", small),
