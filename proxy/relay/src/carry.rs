@@ -4,7 +4,7 @@
 #[cfg(feature = "spike-engine")]
 pub(crate) mod pump;
 mod respond;
-mod rest;
+pub(crate) mod rest;
 pub(crate) mod send;
 mod tee;
 pub(crate) mod upload;

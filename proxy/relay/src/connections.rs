@@ -40,7 +40,7 @@ pub(crate) struct Connections {
     pub(crate) rests: RefCell<JoinSet<()>>,
     /// The state of the trial.
     #[cfg(feature = "spike-engine")]
-    pub(crate) http1: crate::wire::h1::Http1,
+    pub(crate) http1: Rc<crate::wire::h1::Http1>,
 }
 
 impl Connections {
@@ -56,7 +56,7 @@ impl Connections {
             watched: Rc::default(),
             rests: RefCell::default(),
             #[cfg(feature = "spike-engine")]
-            http1: crate::wire::h1::Http1::new(plan),
+            http1: Rc::new(crate::wire::h1::Http1::new(plan)),
         })
     }
 

@@ -10,6 +10,7 @@ use http::Version;
 use meter::Tick;
 
 use crate::engine::SendFailure;
+use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::request::reject::{Stop, unanswered};
@@ -54,6 +55,15 @@ impl<U: Up, D: Down> Pump<U, D> {
     /// A request that is ready to be sent once `up` is connected.
     pub(crate) fn new(up: U, down: D, in_flight: Rc<InFlight>) -> Self {
         Self { up, down, phase: Phase::Sending, interim: None, in_flight }
+    }
+
+    /// Ends the request, whose client left. Returns the metering and the upstream's connection if the rest of the response
+    /// is needed.
+    pub(crate) fn leave(self) -> Option<(Metered, U)> {
+        // The connection is dropped first.
+        let Self { mut phase, up, .. } = self;
+        let Phase::Answering(response) = &mut phase else { return None };
+        response.leave().map(|metered| (metered, up))
     }
 
     /// Sends, reads and forwards as far as possible. An error comes in place of a response, or of its rest.

@@ -8,13 +8,13 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
 
-use super::rest::Rest;
+use super::rest;
 use crate::connections::Connections;
 use crate::engine::hyper::UpstreamAnswer;
 use crate::engine::net::pool::PooledConnection;
@@ -236,9 +236,13 @@ impl Drop for Tee {
             self.response.data(&bytes, || bytes.clone(), clock::now(), false);
         }
         if let Some(metered) = self.response.leave()
-            && let (Some(connection), Some(body)) = (self.connection.take(), self.body.take())
+            && let (Some(mut connection), Some(mut body)) = (self.connection.take(), self.body.take())
         {
-            self.connections.read_on(Rest { body, connection, metered }.read());
+            self.connections.read_on(rest::read(metered, move |cx, show| {
+                let frame = ready!(Pin::new(&mut body).poll_frame(&mut connection.http.drive(cx)));
+                let data = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
+                Poll::Ready(data.inspect(|bytes| show(bytes)).is_some())
+            }));
         }
     }
 }

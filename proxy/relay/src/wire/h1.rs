@@ -8,9 +8,6 @@
 //!
 //! Left out, with the tests of the relay that fail with the feature:
 //!
-//! - The rest of an unstreamed response is not read once its client left. `conformance::left`:
-//!   `chunked_object_is_counted`, `content_without_its_end_is_counted`, `drain_waits_for_the_rest`,
-//!   `long_answer_is_read_to_its_end`, `silent_rest_is_given_up`.
 //! - No request is sent again without the options that its server rejects. `usage`:
 //!   `early_hints_of_both_requests_arrive_once`, `invalid_request_is_answered_once`, `running_usage_is_dropped_first`,
 //!   `server_that_rejects_gets_the_original`. `paying`: `lax_flags_change_nothing_on_strict_servers`.
@@ -43,11 +40,13 @@ use self::down::Http1Down;
 pub(crate) use self::shared::Http1;
 use self::up::Http1Up;
 use self::upstream_socket::UpstreamSocket;
-use super::{Buffers, Down as _};
+use super::{Buffers, Down as _, Part, Up as _};
 use crate::carry::pump::{Finish, Pump};
+use crate::carry::rest;
 use crate::connections::Connections;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::socket::Output;
+use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::gathered::Gathered;
 use crate::request::in_flight::InFlight;
@@ -144,7 +143,13 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
                 };
                 let answer = match finish {
                     Ok(Finish::Done) if !worker.draining.get() => None,
-                    Ok(_) | Err(Stop::ClientGone) => return Outcome::Ended,
+                    Ok(_) => return Outcome::Ended,
+                    Err(Stop::ClientGone) => {
+                        if let Some((metered, up)) = pump.take().and_then(Pump::leave) {
+                            read_rest(connections, metered, up);
+                        }
+                        return Outcome::Ended;
+                    }
                     Err(Stop::Reject(answer)) => Some(reject(&request.in_flight, answer)),
                 };
                 pump = None;
@@ -162,6 +167,25 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
             return Outcome::Ended;
         }
     }
+}
+
+/// Reads the rest of a response, in a task of its own.
+fn read_rest(connections: &Connections, metered: Metered, mut up: Http1Up) {
+    let http1 = Rc::clone(&connections.http1);
+    connections.read_on(rest::read(metered, move |cx, show| {
+        let mut buffer = http1.buffers.read.borrow_mut();
+        let read = ready!(up.poll_read(cx, &mut buffer));
+        let mut is_open = true;
+        let parts = up.parts(read.ok().map(|read| &buffer[..read]), "", &http1.buffers, |part| {
+            match part {
+                Part::Data { data, .. } => show(data),
+                Part::End { .. } | Part::Cut => is_open = false,
+                Part::Interim(_) | Part::Head(_) => {}
+            }
+            Ok(())
+        });
+        Poll::Ready(parts.is_ok() && is_open)
+    }));
 }
 
 /// Sends an answer of the proxy. `close` announces and waits for the end of the connection. Returns false if it ended.

@@ -23,25 +23,19 @@ pub(crate) struct Http1Down {
     out: Vec<u8>,
     /// The range of the received slice that follows them unchanged.
     run: Range<usize>,
-    framing: BodyFraming,
+    /// True if the client gets chunks.
+    is_chunked: bool,
+    /// True if the framing of its body is that of the upstream's.
+    is_same: bool,
     /// True once an event of the client's socket wakes the task.
     is_watching: Cell<bool>,
-}
-
-/// The framing of the body for the client.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum BodyFraming {
-    /// That of the upstream, which has chunks or not.
-    Same { is_chunked: bool },
-    /// Chunks, in place of another framing.
-    Chunks,
 }
 
 impl Http1Down {
     /// The connection of a client, to which nothing of the response was written.
     pub(crate) fn new(client: Rc<Client>) -> Self {
-        let framing = BodyFraming::Same { is_chunked: false };
-        Self { client, out: Vec::new(), run: 0..0, framing, is_watching: Cell::new(false) }
+        let is_watching = Cell::new(false);
+        Self { client, out: Vec::new(), run: 0..0, is_chunked: false, is_same: true, is_watching }
     }
 
     /// Adds a range of the slice, which usually follows the one before.
@@ -62,13 +56,8 @@ impl Http1Down {
 
 impl Down for Http1Down {
     fn head(&mut self, head: &Head<'_>, is_edited: bool, is_last: bool) {
-        let is_chunked = head.framing == Framing::Chunked;
-        self.framing = match head.framing {
-            Framing::Close => BodyFraming::Chunks,
-            Framing::Length if is_edited => BodyFraming::Chunks,
-            Framing::Length | Framing::Chunked => BodyFraming::Same { is_chunked },
-        };
-        let drops_length = self.framing != BodyFraming::Same { is_chunked: false };
+        self.is_chunked = is_edited || head.framing != Framing::Length;
+        self.is_same = self.is_chunked == (head.framing == Framing::Chunked);
         let out = &mut self.out;
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(head.status.as_str().as_bytes());
@@ -81,11 +70,11 @@ impl Down for Http1Down {
             let is_length = is("content-length");
             let is_framing = is_length || is("transfer-encoding");
             let is_named = has_named && !is_framing && headers::lists(head.fields, &CONNECTION, line.name);
-            if !(is_length && drops_length || is_named || http1::is_hop_by_hop(line.name)) {
+            if !(is_length && self.is_chunked || is_named || http1::is_hop_by_hop(line.name)) {
                 write_field(out, line.name, line.value);
             }
         }
-        if self.framing == BodyFraming::Chunks {
+        if !self.is_same {
             out.extend_from_slice(b"transfer-encoding: chunked\r\n");
         }
         if is_last {
@@ -95,28 +84,25 @@ impl Down for Http1Down {
     }
 
     fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
-        match (verbatim, self.framing) {
-            (Some(range), BodyFraming::Same { .. }) => self.extend(slice, range),
-            // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded unchanged.
-            (_, BodyFraming::Chunks | BodyFraming::Same { is_chunked: true }) => {
-                self.flush_run(slice);
-                write_chunk(&mut self.out, data);
-            }
-            (None, BodyFraming::Same { is_chunked: false }) => {
-                self.flush_run(slice);
-                self.out.extend_from_slice(data);
-            }
+        if let Some(range) = verbatim.filter(|_| self.is_same) {
+            return self.extend(slice, range);
+        }
+        self.flush_run(slice);
+        // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded unchanged.
+        match self.is_chunked {
+            true => write_chunk(&mut self.out, data),
+            false => self.out.extend_from_slice(data),
         }
     }
 
     fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>) {
-        match (verbatim, self.framing) {
-            (_, BodyFraming::Same { is_chunked: false }) => {}
-            (Some(range), BodyFraming::Same { is_chunked: true }) => self.extend(slice, range),
-            (_, BodyFraming::Chunks) | (None, BodyFraming::Same { is_chunked: true }) => {
+        match verbatim.filter(|_| self.is_same) {
+            Some(range) => self.extend(slice, range),
+            None if self.is_chunked => {
                 self.flush_run(slice);
                 self.out.extend_from_slice(LAST_CHUNK);
             }
+            None => {}
         }
     }
 
