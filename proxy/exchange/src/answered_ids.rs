@@ -36,17 +36,17 @@ impl Default for AnsweredIds {
     }
 }
 
-/// The number of strings that a request for an earlier answer has, and their longest. One with more is none.
-const STRINGS: usize = 32;
-const STRING_BYTES: usize = 128;
+/// The longest body of a request for an earlier answer. One with a longer body is none.
+const BODY_BYTES: usize = 512;
 
 /// The ids that a request names, of which one may be that of an earlier answer: the last two segments of its path, the
 /// values of its query, and the strings of its body. A process that did not see the answer recognises it by them.
 #[derive(Debug)]
 pub(crate) struct NamedIds {
-    fingerprints: Vec<u64>,
-    /// The string of the body that is open, as far as it was read.
-    open: Option<Vec<u8>>,
+    path: [u64; 2],
+    query: Vec<u64>,
+    /// The body; empty if it is too long.
+    body: Vec<u8>,
     /// The body has bytes.
     pub(crate) has_body: bool,
 }
@@ -54,38 +54,31 @@ pub(crate) struct NamedIds {
 impl NamedIds {
     /// Reads those of a path and of a query.
     pub(crate) fn of(path: &str, query: Option<&str>) -> Self {
-        let items = path.rsplit('/').filter(|item| !item.is_empty()).take(2).map(fingerprint::<str>);
-        let values = query.into_iter().flat_map(parameters).filter_map(|(_, value)| of_text(&value));
-        Self { fingerprints: items.chain(values).collect(), open: None, has_body: false }
+        let mut items = path.rsplit('/').filter(|item| !item.is_empty()).map(fingerprint::<str>);
+        let path = [items.next().unwrap_or(0), items.next().unwrap_or(0)];
+        let values = query.into_iter().flat_map(parameters);
+        let query =
+            values.filter_map(|(_, value)| str::from_utf8(&value).ok().map(fingerprint::<str>)).collect();
+        Self { path, query, body: Vec::new(), has_body: false }
     }
 
-    /// Reads those of a slice of the body. An escape ends a string: no id has one.
+    /// Keeps a slice of a short body.
     pub(crate) fn read(&mut self, bytes: &[u8]) {
+        let is_first = !self.has_body;
         self.has_body |= !bytes.is_empty();
-        for &byte in bytes {
-            if self.fingerprints.len() > STRINGS
-                || self.open.as_ref().is_some_and(|word| word.len() > STRING_BYTES)
-            {
-                return;
-            }
-            match (&mut self.open, byte) {
-                (Some(word), b'"') => {
-                    self.fingerprints.extend(of_text(word));
-                    self.open = None;
-                }
-                (Some(word), byte) => word.push(byte),
-                (None, b'"') => self.open = Some(Vec::new()),
-                (None, _) => {}
-            }
+        if self.body.len() + bytes.len() > BODY_BYTES {
+            self.body.clear();
+        } else if is_first || !self.body.is_empty() {
+            self.body.extend_from_slice(bytes);
         }
     }
 
     /// Returns true if one of them is this id.
     pub(crate) fn contain(&self, id: &str) -> bool {
-        self.fingerprints.contains(&fingerprint(id))
+        let is_string = |text: &[u8]| text.first() == Some(&b'"') && text.last() == Some(&b'"');
+        let is_id = |text: &[u8]| is_string(text) && &text[1..text.len() - 1] == id.as_bytes();
+        let named = fingerprint(id);
+        let is_in_head = self.path.contains(&named) || self.query.contains(&named);
+        is_in_head || self.body.windows(id.len() + 2).any(is_id)
     }
-}
-
-fn of_text(text: &[u8]) -> Option<u64> {
-    str::from_utf8(text).ok().map(fingerprint::<str>)
 }
