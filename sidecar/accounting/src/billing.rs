@@ -246,6 +246,11 @@ impl State {
         self.ledger.clone()
     }
 
+    /// Returns true if the ledger lost rows at its end and could note that nowhere.
+    pub fn is_loss_unnoted(&self) -> bool {
+        self.ledger.as_ref().is_some_and(|ledger| ledger.status().is_loss_unnoted)
+    }
+
     /// Leaves the final counts of the ledger in the metrics, after billing was dropped in a process that goes on.
     pub fn end_metrics(&self, metrics: &Metrics) {
         unset_metrics(metrics);

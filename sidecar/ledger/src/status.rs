@@ -15,6 +15,8 @@ pub struct Status {
     pub shed_rows_total: u64,
     /// Rows of which neither the row nor its sums are stored.
     pub lost_rows_total: u64,
+    /// True if the process ended with lost rows and could note them nowhere: perhaps no gap will cover them.
+    pub is_loss_unnoted: bool,
     /// Energies and idle shares of which nothing is stored.
     pub lost_energies_total: u64,
     /// The wait of the oldest item; zero if none waits.

@@ -556,6 +556,7 @@ impl Writer {
         if rows + others == 0 {
             return;
         }
+        self.shared.status().is_loss_unnoted = rows > 0 && !is_noted;
         let gap = match (lost.first_us(), is_noted) {
             (None, _) => String::new(),
             (Some(_), true) => "; the next start enters a gap for the rows".to_owned(),

@@ -25,6 +25,7 @@ pub(crate) mod start_error;
 
 use std::io;
 use std::net::SocketAddr;
+use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -265,9 +266,10 @@ impl Process {
         // The drop takes a last sample, which attributes pending exchanges.
         drop(self.gpus);
         drop(self.reload);
+        let billing = self.billing.state();
         drop(self.billing);
         self.drain.end();
-        Drained { exports: self.exports, _page: self.page }
+        Drained { exports: self.exports, is_loss_unnoted: billing.is_loss_unnoted(), _page: self.page }
     }
 }
 
@@ -275,13 +277,16 @@ impl Process {
 #[must_use = "`end` sends the last telemetry"]
 pub struct Drained {
     exports: Exports,
+    is_loss_unnoted: bool,
     _page: page::Running,
 }
 
 impl Drained {
-    /// Sends the last telemetry, and closes the admin address.
-    pub fn end(self) {
+    /// Sends the last telemetry, and closes the admin address. Returns the exit code: a failure if the ledger lost rows
+    /// and could note that nowhere.
+    pub fn end(self) -> ExitCode {
         self.exports.shutdown();
+        if self.is_loss_unnoted { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 }
 

@@ -76,9 +76,8 @@ async fn drain(process: Process, plan: &Plan, mut signals: Signals, cause: Cause
         // The sender lives until the end.
         let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
         // The panic hook has reported a panic; the drain is over in any case.
-        if let Ok(drained) = drained {
-            let _ = tokio::task::spawn_blocking(|| drained.end()).await;
-        }
+        let Ok(drained) = drained else { return ExitCode::SUCCESS };
+        tokio::task::spawn_blocking(|| drained.end()).await.unwrap_or(ExitCode::SUCCESS)
     });
     if cause == Cause::Request {
         signals.stop(|| ()).await;
@@ -86,9 +85,9 @@ async fn drain(process: Process, plan: &Plan, mut signals: Signals, cause: Cause
         is_stopping.send_replace(true);
     }
     tokio::select! {
-        _ = &mut ending => {
+        ended = &mut ending => {
             tracing::info!("stopped");
-            ExitCode::SUCCESS
+            ended.unwrap_or(ExitCode::SUCCESS)
         }
         second = signals.stop(|| ()) => end_at_once(second),
     }

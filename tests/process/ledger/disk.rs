@@ -84,7 +84,7 @@ async fn exchanges_lost_on_a_full_disk_are_in_a_gap() {
                 proxy.kill();
             } else {
                 proxy.terminate();
-                proxy.ended(DEADLINE);
+                assert_eq!(proxy.ended(DEADLINE).code(), Some(0), "the loss is noted");
                 assert!(proxy.log().contains("the next start enters a gap"), "{}", proxy.log());
             }
             std::fs::remove_file(disk.0.path("disk/filler")).expect("it was there");
@@ -120,6 +120,44 @@ async fn ledger_waits_for_a_read_only_disk() {
         well_again(&proxy, &bill);
         drop(proxy);
         exact(&disk.0, "disk/x.db", &bill);
+    });
+}
+
+/// A process lives while nothing can be written, not even a note. After a process that was killed, the gap of that one
+/// covers what it lost; else only its log and its exit code tell.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a process that may mount"]
+async fn loss_on_a_read_only_disk_fails_the_process() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        for is_killed in [false, true] {
+            let disk = Disk::new();
+            let mut proxy = disk.0.start(server.addr(), "disk/x.db", &[]);
+            ask(&proxy, &mut Bill::default(), 5);
+            proxy.page_when("all is on the disk", |page| Rows::of(page).acknowledged == 5);
+            if is_killed {
+                proxy.kill();
+            } else {
+                proxy.terminate();
+                assert_eq!(proxy.ended(DEADLINE).code(), Some(0));
+            }
+            disk.mount(&["-o", "remount,ro"]);
+            let mut proxy = disk.0.start(server.addr(), "disk/x.db", &[]);
+            let began_us = ledger::now_us();
+            ask(&proxy, &mut Bill::default(), 7);
+            proxy.page_when("it waits", |page| !is_up(page) && Rows::of(page).queued >= 7);
+            let ended_us = ledger::now_us();
+            proxy.terminate();
+            assert_eq!(proxy.ended(DEADLINE).code(), Some(1), "{}", proxy.log());
+            assert!(proxy.log().contains("this cannot be noted"), "{}", proxy.log());
+            disk.mount(&["-o", "remount,rw"]);
+            let proxy = disk.0.start(server.addr(), "disk/x.db", &[]);
+            proxy.page_when("it is open", is_up);
+            drop(proxy);
+            let gaps = gaps(&disk.0, "disk/x.db");
+            let is_covered = gaps.iter().any(|gap| gap.1 <= began_us && ended_us <= gap.2);
+            assert_eq!(is_covered, is_killed, "{gaps:?}");
+        }
     });
 }
 
