@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rcgen::SanType;
 use rcgen::string::Ia5String;
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, SanType, date_time_ymd};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -137,6 +137,71 @@ fn client_certificates_are_required_and_name_tenants() {
     });
     let page = proxy.page();
     assert_eq!(page.sum("tokenmeter_tenant_rule_total", &[("rule", "certificate")]), 4.0);
+}
+
+/// Certificates that name a tenant and are not valid, chains of any length, and fields that pretend to be certificates.
+#[test]
+fn hostile_client_certificates_name_no_tenant() {
+    let (pki, stranger) = (Pki::new("hostile"), Pki::new("stranger"));
+    pki.replace(
+        "tenants.yaml",
+        "rules:\n  - certificate: common_name\n  - certificate: dns\ndefault: nobody\n",
+    );
+    let (ca, tenants) = (pki.path("ca.crt"), pki.path("tenants.yaml"));
+    let proxy = start(&pki, &["--tls-client-ca", &ca, "--tenants", &tenants, "--access-log"]);
+    let named = |params: &mut CertificateParams| params.distinguished_name.push(DnType::CommonName, "victim");
+    let lasts = |from, until| {
+        pki.client_with(|params| {
+            named(params);
+            (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(until, 1, 1));
+        })
+    };
+    let for_servers = pki.client_with(|params| {
+        named(params);
+        params.extended_key_usages.push(ExtendedKeyUsagePurpose::ServerAuth);
+    });
+    let valid = pki.client("friend", vec![]);
+    let forged = stranger.client("victim", vec![]);
+    // A leaf signs another one.
+    let mut issuing = CertificateParams::default();
+    issuing.distinguished_name.push(DnType::CommonName, "friend");
+    let leaf = Issuer::new(issuing, KeyPair::from_pem(&valid.1).expect("a key"));
+    let (mut params, key) = (CertificateParams::default(), KeyPair::generate().expect("a key"));
+    named(&mut params);
+    let below = params.signed_by(&key, &leaf).expect("a certificate").pem();
+    let authority = std::fs::read_to_string(stranger.path("ca.crt")).expect("a file");
+    let chained = |first: &str, more: &str, count| format!("{first}{}", more.repeat(count));
+    let attacks = [
+        ("expired", lasts(2010, 2011)),
+        ("early", lasts(2080, 2081)),
+        ("for servers", for_servers),
+        ("of another authority", forged.clone()),
+        ("with its authority", (chained(&forged.0, &authority, 1), forged.1.clone())),
+        ("below a leaf", (chained(&below, &valid.0, 1), key.serialize_pem())),
+        ("behind a valid one", (chained(&forged.0, &valid.0, 1), forged.1.clone())),
+        ("in a long chain", (chained(&forged.0, &authority, 90), forged.1.clone())),
+        ("in a huge chain", (chained(&forged.0, &authority, 2_000), forged.1.clone())),
+    ];
+    let before = proxy.resident();
+    for (name, attack) in &attacks {
+        assert!(ask_with(&proxy, pki.presenting(attack)).is_err(), "{name}");
+    }
+    let count = attacks.len() as f64;
+    proxy.page_when("all are counted", |page| {
+        page.sum("tokenmeter_dropped_total", &[("what", "handshake")]) == count
+    });
+    assert!(proxy.resident() < before + (16 << 20), "{before} {}", proxy.resident());
+    // A valid one behind which others follow is itself, and so is a name with another within.
+    let long = (chained(&valid.0, &forged.0, 20), valid.1.clone());
+    let odd = pki.client("friend\u{0}victim", vec![]);
+    for (who, tenant) in [(&valid, "friend"), (&long, "friend"), (&odd, "nobody")] {
+        assert!(
+            ask_with(&proxy, pki.presenting(who)).expect("it is trusted").0.ends_with("hello"),
+            "{tenant}"
+        );
+        proxy.log_line(&format!("\"tenant\":\"{tenant}\""));
+    }
+    assert!(!proxy.log().contains("\"tenant\":\"victim"));
 }
 
 #[test]

@@ -55,9 +55,16 @@ impl Pki {
 
     /// Returns a client's certificate with these names, and its key, in PEM.
     pub(crate) fn client(&self, common_name: &str, names: Vec<SanType>) -> (String, String) {
+        self.client_with(|params| {
+            params.subject_alt_names = names;
+            params.distinguished_name.push(DnType::CommonName, common_name);
+        })
+    }
+
+    /// Returns a client's certificate, after a change of what it says, and its key, in PEM.
+    pub(crate) fn client_with(&self, change: impl FnOnce(&mut CertificateParams)) -> (String, String) {
         let mut params = CertificateParams::new(Vec::new()).expect("parameters");
-        params.subject_alt_names = names;
-        params.distinguished_name.push(DnType::CommonName, common_name);
+        change(&mut params);
         self.signed(params)
     }
 
@@ -89,9 +96,11 @@ impl Pki {
         Arc::new(self.builder().with_no_client_auth())
     }
 
-    /// As [`Pki::trusting`], with this certificate and key in PEM.
+    /// As [`Pki::trusting`], with these certificates and this key in PEM.
     pub(crate) fn presenting(&self, (certificate, key): &(String, String)) -> Arc<ClientConfig> {
-        let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate")];
+        let chain =
+            CertificateDer::pem_slice_iter(certificate.as_bytes()).map(|one| one.expect("a certificate"));
+        let chain = chain.collect();
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
         Arc::new(self.builder().with_client_auth_cert(chain, key).expect("a pair"))
     }

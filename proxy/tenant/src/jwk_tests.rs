@@ -32,6 +32,29 @@ fn set_without_a_usable_key_is_an_error() {
     }
 }
 
+/// An issuer may publish its next key under the same id.
+#[test]
+fn keys_that_share_an_id_are_each_tried() {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+    use ring::signature::{Ed25519KeyPair, KeyPair};
+    let keys: Vec<_> =
+        (1..=4).map(|n| Ed25519KeyPair::from_seed_unchecked(&[n; 32]).expect("a key")).collect();
+    let published = keys[..3].iter().map(|key| {
+        format!(r#"{{"kty":"OKP","crv":"Ed25519","kid":"a","x":"{}"}}"#, BASE64.encode(key.public_key()))
+    });
+    let set = format!(r#"{{"keys":[{}]}}"#, published.collect::<Vec<_>>().join(","));
+    let set = KeySet::read(set.as_bytes()).expect("a set");
+    let verify = |key: &Ed25519KeyPair, id| {
+        set.verify(Algorithm::EdDsa, Some(id), b"message", key.sign(b"message").as_ref())
+    };
+    assert!(keys[..3].iter().all(|key| verify(key, "a") == Ok(())));
+    assert_eq!(verify(&keys[3], "a"), Err(TokenRejection::Signature));
+    assert!(!set.take_missed(), "a fetch would bring the same id");
+    assert_eq!(verify(&keys[0], "b"), Err(TokenRejection::UnknownKey));
+    assert!(set.take_missed());
+}
+
 /// A key of another type is not tried: it neither uses up a try, nor counts its signature for the
 /// algorithm that a token names.
 #[test]

@@ -25,6 +25,9 @@ meter::listed_enum! {
     pub fn name(self);
 }
 
+/// The longest message that is kept: a store may send any length.
+const MESSAGE_MAX_CHARS: usize = 2_000;
+
 /// The extent of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -58,7 +61,8 @@ impl ShipError {
     }
 
     fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), scope: Scope::Store }
+        let message = message.into().chars().take(MESSAGE_MAX_CHARS).collect();
+        Self { reason, message, scope: Scope::Store }
     }
 
     /// Creates the error of a batch whose cursor is beyond the store's.

@@ -6,6 +6,7 @@ mod document;
 mod fleet;
 mod forget;
 mod histories;
+mod hostile;
 mod kills;
 mod ledgers;
 mod refusals;

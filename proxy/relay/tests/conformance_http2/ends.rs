@@ -6,12 +6,9 @@ use std::time::Duration;
 
 use meter::Ending;
 
-use super::{GET, ask, proxy};
+use super::{CHAT, GET, ask, proxy};
 use crate::support::http2_server::*;
 use crate::support::{self, DEADLINE, eventually};
-
-const CHAT: &str =
-    "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}";
 
 fn post(length: usize) -> String {
     format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))

@@ -3,7 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::{GET, ask, proxy};
+use meter::Ending;
+
+use super::{CHAT, GET, ask, proxy};
 use crate::support::http2_server::*;
 use crate::support::{DEADLINE, eventually};
 
@@ -111,6 +113,114 @@ fn body_of_another_length_is_truncated() {
     }
 }
 
+/// The bytes of a frame.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A server that breaks the protocol within an answer, or after it: the exchange has its record, and the next request
+/// succeeds.
+#[test]
+fn violations_within_an_answer_end_it_as_the_servers_fault() {
+    const PUSH_PROMISE: u8 = 5;
+    let head = frame(HEADERS, END_HEADERS, 1, &[OK, &field("content-type", "application/json")].concat());
+    let whole = br#"{"id":"c","model":"m","choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
+    let begun = [&head[..], &frame(DATA, 0, 1, &whole[..40])].concat();
+    let ended = [&head[..], &frame(DATA, END_STREAM, 1, whole)].concat();
+    let most = frame(WINDOW_UPDATE, 0, 0, &0x7fff_ffff_u32.to_be_bytes());
+    // A field of 3,900 bytes that is indexed, and then named again and again.
+    let bomb = [&[0x40][..], &field("x", &"v".repeat(3_900))[1..], &[0xbe; 12_000]].concat();
+    let trailers = |block: &[u8]| frame(HEADERS, END_HEADERS | END_STREAM, 1, block);
+    let oversized = [&[0xff, 0xff, 0xff, DATA, 0, 0, 0, 0, 1][..], &[0; 20_000]].concat();
+    for (name, first, attack, ending) in [
+        (
+            "data beyond the window",
+            &begun,
+            frame(DATA, 0, 1, &[b' '; 16 << 10]).repeat(1_000),
+            Ending::UpstreamCut,
+        ),
+        ("windows beyond the largest", &begun, most.repeat(2), Ending::UpstreamCut),
+        (
+            "trailers without an end",
+            &begun,
+            [frame(HEADERS, END_STREAM, 1, b""), frame(CONTINUATION, 0, 1, b"").repeat(50_000)].concat(),
+            Ending::UpstreamCut,
+        ),
+        ("a bomb of trailers", &begun, trailers(&bomb), Ending::UpstreamCut),
+        ("an unknown index", &begun, trailers(&[0xff, 0xff, 0xff, 0x7f]), Ending::UpstreamCut),
+        ("a table beyond its size", &begun, trailers(&[0x3f, 0xff, 0xff, 0x7f]), Ending::UpstreamCut),
+        ("a frame of 16 MiB", &begun, oversized, Ending::UpstreamCut),
+        (
+            "a push",
+            &begun,
+            frame(PUSH_PROMISE, END_HEADERS, 1, &[&2_u32.to_be_bytes()[..], OK].concat()),
+            Ending::UpstreamCut,
+        ),
+        ("a reset of no stream", &begun, frame(RST_STREAM, 0, 99, &CANCEL), Ending::UpstreamCut),
+        (
+            "settings out of range",
+            &begun,
+            frame(SETTINGS, 0, 0, &[0, 4, 255, 255, 255, 255]),
+            Ending::UpstreamCut,
+        ),
+        ("a short ping", &begun, frame(PING, 0, 0, &[0; 7]), Ending::UpstreamCut),
+        ("data of stream 0", &begun, frame(DATA, 0, 0, b"x"), Ending::UpstreamCut),
+        ("data after the end", &ended, frame(DATA, 0, 1, &[b' '; 1 << 10]).repeat(5_000), Ending::Complete),
+        ("trailers after the end", &ended, trailers(OK).repeat(5_000), Ending::Complete),
+    ] {
+        let first = first.clone();
+        let server = Http2Server::start(move |mut frames, number| {
+            let (first, attack) = (first.clone(), attack.clone());
+            async move {
+                frames.begin(&[]).await;
+                if number == 0 {
+                    frames.request().await.unwrap();
+                    frames.raw(&first).await;
+                    frames.raw(&attack).await;
+                }
+                frames.answer_all("ok").await;
+            }
+        });
+        let proxy = proxy(server.address);
+        let mut client = proxy.connect();
+        client.send(CHAT);
+        // It reads nothing before the exchange is over.
+        let record = crate::usage::record(&proxy);
+        assert_eq!(record.ending, ending, "{name}");
+        drop(client);
+        eventually(name, || ask(&mut proxy.connect(), GET).0.starts_with("HTTP/1.1 200"));
+        eventually("the requests have ended", || proxy.running.in_flight() == 0);
+    }
+}
+
+/// A server that allows no stream holds its requests until it does, or until their clients leave.
+#[test]
+fn server_without_streams_holds_requests_only() {
+    let (go, wait) = tokio::sync::watch::channel(false);
+    let server = Http2Server::start(move |mut frames, _| {
+        let mut wait = wait.clone();
+        async move {
+            frames.begin(&[(3, 0)]).await;
+            wait.wait_for(|is_over| *is_over).await.unwrap();
+            frames.send(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100]).await;
+            frames.answer_all("ok").await;
+        }
+    });
+    let proxy = proxy(server.address);
+    let mut clients: Vec<_> = (0..8).map(|_| proxy.connect()).collect();
+    clients.iter_mut().for_each(|client| client.send(GET));
+    eventually("all wait", || proxy.running.in_flight() == 8);
+    clients.truncate(4);
+    eventually("half of them left", || proxy.running.in_flight() == 4);
+    go.send(true).unwrap();
+    for mut client in clients {
+        let head = client.head().unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    }
+    assert!(server.connections() <= 8, "{}", server.connections());
+}
+
 /// A flood ends its request or connection, or is answered without memory; the next request succeeds. A process of its
 /// own measures its memory.
 #[test]
@@ -126,15 +236,12 @@ fn floods_end_and_take_no_memory() {
         assert!(ended.status.success() && said.contains("1 passed"), "{said}");
         return;
     }
-    let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
-        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-        [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-    };
     let floods = [
         ("pings", frame(PING, 0, 0, &[0; 8])),
         ("settings", frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 1])),
         ("window updates", frame(WINDOW_UPDATE, 0, 1, &[0, 0, 0, 1])),
         ("empty data", [frame(HEADERS, END_HEADERS, 1, OK), frame(DATA, 0, 1, b"")].concat()),
+        ("padding", [frame(HEADERS, END_HEADERS, 1, OK), frame(DATA, 8, 1, &[255; 256]).repeat(50)].concat()),
         ("resets", frame(RST_STREAM, 0, 1, &CANCEL)),
         ("continuations", [frame(HEADERS, 0, 1, OK), frame(CONTINUATION, 0, 1, b"").repeat(100)].concat()),
         ("hints", frame(HEADERS, END_HEADERS, 1, b"\x08\x03103")),

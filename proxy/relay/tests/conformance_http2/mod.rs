@@ -21,6 +21,9 @@ impl crate::support::Wires for Direct {}
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 
+const CHAT: &str =
+    "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}";
+
 /// A proxy to an HTTP/2 server.
 fn proxy(server: SocketAddr) -> Proxy {
     Proxy::with(server, |plan| plan.upstreams[0].target = secure(server))

@@ -295,36 +295,42 @@ fn killed_store_loses_and_doubles_nothing() {
     assert!(shipper.status().failures[0] > 0);
 }
 
-/// Cuts the first connection after so many bytes from the shipper, wherever that is.
+/// Cuts the first connection after so many bytes from the shipper or from the store, wherever that is: in the middle of
+/// rows, or before the answer to a commit.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn cut_connection_loses_and_doubles_nothing() {
     let mut book = TestLedger::new();
     book.enter(300);
-    let cuts = [0, 1, 90, 400, 1_000, 3_000, 9_000, 20_000, 30_000, 40_000, 60_000, 80_000];
+    const ALL: usize = usize::MAX;
+    let sent = [0, 1, 90, 400, 1_000, 3_000, 9_000, 20_000, 30_000, 40_000, 60_000, 80_000];
+    let answered = [100, 1_500, 2_500, 3_500, 4_000];
+    let cuts: Vec<_> = sent.map(|cut| (cut, ALL)).into_iter().chain(answered.map(|cut| (ALL, cut))).collect();
     let mut reached = 0;
-    for cut in cuts {
+    for cut in &cuts {
         let database = shared().database();
-        let (port, seen) = cutting_proxy(shared().port(), cut);
+        let (port, seen) = cutting_proxy(shared().port(), *cut);
         let url = format!("postgres://owner:{PASSWORD}@127.0.0.1:{port}/{database}");
         let shipper = book.ship(&url, 100);
         arrives(&book, &shipper, &shared().url(&database));
         reached += usize::from(seen.load(Ordering::Relaxed) > 1);
     }
-    assert!(reached >= 9, "only {reached} of {} places were within what is sent", cuts.len());
+    assert!(reached >= 11, "only {reached} of {} places were within what is sent", cuts.len());
 }
 
-fn cutting_proxy(to: u16, cut: usize) -> (u16, Arc<AtomicUsize>) {
+/// A forwarder whose first connection breaks after so many bytes from the client, or from the server.
+fn cutting_proxy(to: u16, cut: (usize, usize)) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, seen) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&seen);
     thread::spawn(move || {
         for client in listener.incoming() {
             let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", to)).unwrap());
-            let limit = if count.fetch_add(1, Ordering::Relaxed) == 0 { cut } else { usize::MAX };
+            let is_first = count.fetch_add(1, Ordering::Relaxed) == 0;
+            let limit = if is_first { cut } else { (usize::MAX, usize::MAX) };
             let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            thread::spawn(move || pass(client, server, limit));
-            thread::spawn(move || pass(back.0, back.1, usize::MAX));
+            thread::spawn(move || pass(client, server, limit.0));
+            thread::spawn(move || pass(back.0, back.1, limit.1));
         }
     });
     (port, seen)

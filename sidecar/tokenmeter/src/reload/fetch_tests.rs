@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use super::Fetch;
+use super::{FETCH, Fetch};
 
 /// Returns the error of a fetch from a server with this response.
 fn fetch_error(answer: &'static str) -> String {
@@ -46,6 +47,59 @@ fn http_redirect_reaches_no_other_server() {
         assert_eq!(fetch_error(answer.leak()), "it redirects, which is not followed over http");
         let refused = elsewhere.accept().unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock, "{status}");
+    }
+}
+
+/// However long a server of keys sends, or does not, a fetch ends in its time with a reason.
+#[test]
+#[ignore = "waits for seconds"]
+fn hostile_servers_of_keys_end_in_time() {
+    const OK: &str = "HTTP/1.1 200 OK\r\n";
+    const BODY: &str = "HTTP/1.1 200 OK\r\n\r\n";
+    let threads = [
+        // What comes first, then for ever, and the pause between two pieces.
+        ("an endless body", BODY, "[".repeat(1 << 16), 0),
+        (
+            "an endless chunked body",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+            "1\r\n[\r\n".repeat(9_999),
+            0,
+        ),
+        (
+            "a body of any length",
+            "HTTP/1.1 200 OK\r\ncontent-length: 18446744073709551615\r\n\r\n",
+            " ".repeat(1 << 16),
+            0,
+        ),
+        ("an endless head", OK, "x: y\r\n".repeat(9_999), 0),
+        ("an endless field", OK, "x".repeat(1 << 16), 0),
+        ("hints without an end", "", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(999), 0),
+        ("a slow body", BODY, " ".to_owned(), 50),
+        ("a slow head", OK, "x".to_owned(), 50),
+        ("a slow status", "", "H".to_owned(), 50),
+        ("nothing", "", String::new(), 50),
+    ]
+    .map(|(name, first, piece, pause)| {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/keys", server.local_addr().unwrap());
+        thread::spawn(move || {
+            let mut peer = server.accept().unwrap().0;
+            let mut is_open = peer.write_all(first.as_bytes()).is_ok();
+            while is_open {
+                is_open = peer.write_all(piece.as_bytes()).is_ok();
+                thread::sleep(Duration::from_millis(pause));
+            }
+        });
+        thread::spawn(move || {
+            let began = Instant::now();
+            let error = Fetch::new(false).get(&url).expect_err(name);
+            (name, error, began.elapsed())
+        })
+    });
+    for thread in threads {
+        let (name, error, took) = thread.join().unwrap();
+        assert!(took < FETCH + Duration::from_secs(2), "{name}: {took:?}");
+        assert!(error.len() < 200 && !error.contains("127.0.0.1"), "{name}: {error}");
     }
 }
 
