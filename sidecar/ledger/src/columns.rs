@@ -506,13 +506,16 @@ impl Stored for Gap {
                 why: Sql::Text,
                 lost_rows: Sql::Integer,
                 totals_kept: Sql::Flag,
+                cost.unpriced_rows: Sql::Integer,
+                cost.cost_pico: Sql::Sum("cost"),
+                cost.currency: Sql::Text,
             })
         });
         &COLUMNS
     }
 
     fn blank() -> Self {
-        Self { from_us: 0, until_us: 0, why: Arc::default(), lost_rows: None, totals_kept: false }
+        Self::unknown(0, 0, "")
     }
 }
 

@@ -10,7 +10,6 @@ use crate::Calendar;
 use crate::error::Error;
 use crate::file::{self, File};
 use crate::loss_notes::LossNote;
-use crate::overflow::Span;
 use crate::source::Gap;
 
 /// The end of a writer that did not close its file.
@@ -122,15 +121,10 @@ impl Continuity {
             let (from, until) = times.entry(why).or_insert((from_us, until_us));
             (*from, *until) = (from_us.min(*from), until_us.max(*until));
         }
-        let unknown = times.into_iter().map(|(why, (from_us, until_us))| Gap {
-            from_us,
-            until_us,
-            why: why.into(),
-            lost_rows: None,
-            totals_kept: false,
-        });
+        let unknown =
+            times.into_iter().map(|(why, (from_us, until_us))| Gap::unknown(from_us, until_us, why));
         let known = notes.iter().filter_map(|note| match note {
-            LossNote::Ended { lost, .. } => lost.gap(Span::LOST, false),
+            LossNote::Ended { lost, .. } => lost.gap(),
             LossNote::Waiting { .. } => None,
         });
         Ok(unknown.chain(known).collect())

@@ -296,11 +296,9 @@ impl Opened {
         if batch.taken > 0 {
             let Range { since_us, until_us } = Range::of_month(&batch.calendar, self.file.month);
             let gap = Gap {
-                from_us: since_us,
-                until_us: until_us - 1,
-                why: "retention".into(),
                 lost_rows: Some(batch.taken),
                 totals_kept: whole,
+                ..Gap::unknown(since_us, until_us - 1, "retention")
             };
             // The same gap gets the same number again, and none that a gap of the file has.
             batch.gaps.push((-1 - next.exchange, gap));

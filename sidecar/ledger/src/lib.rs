@@ -39,6 +39,7 @@ mod lock;
 mod loss_notes;
 #[cfg(test)]
 mod loss_tests;
+mod lost_cost;
 #[cfg(test)]
 mod model_tests;
 mod month_files;
@@ -94,6 +95,7 @@ pub use error::{Error, Fault};
 pub use files::{beside, replace};
 pub use folder::LedgerFolder;
 pub use lock::writer_on_this_host;
+pub use lost_cost::LostCost;
 pub use overview::{Facts, Overview, Part, overview};
 pub use path_problem::PathProblem;
 pub use planned_corrections::PlannedCorrections;

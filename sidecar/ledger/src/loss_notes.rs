@@ -8,13 +8,12 @@ use std::io::{self, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use price::Currency;
-
-use crate::overflow::Span;
-use crate::{files, lock, utc};
+use crate::lost_cost::LostCost;
+use crate::overflow::{Loss, Span};
+use crate::{files, lock};
 
 /// The length of a note with its line feed.
-const NOTE_BYTES: usize = 136;
+const NOTE_BYTES: usize = 158;
 
 /// The most bytes of the lock's file that are read.
 const READ_MAX_BYTES: usize = 1 << 20;
@@ -29,61 +28,9 @@ const SETTLED: &str = "settled";
 pub(crate) enum LossNote {
     /// Rows from a time on may be in no file. They are lost if the process ends without another note.
     Waiting { from_us: i64 },
-    /// The process ended and lost these rows. `cost`: what they cost, if that is known. `alive_us`: the last heartbeat in
-    /// the file that it had open and could not close. Nothing else is missing from that file.
-    Ended { lost: Span, cost: Option<LostCost>, alive_us: Option<i64> },
-}
-
-impl LossNote {
-    /// Returns the rows that an ended process lost, and their cost.
-    pub(crate) fn lost(&self) -> Option<(Span, Option<LostCost>)> {
-        match self {
-            Self::Ended { lost, cost, .. } if lost.rows > 0 => Some((*lost, *cost)),
-            _ => None,
-        }
-    }
-
-    /// Returns the details of the audit event of lost rows, as JSON.
-    pub(crate) fn detail(lost: Span, cost: Option<LostCost>) -> String {
-        serde_json::json!({
-            "rows": lost.rows,
-            "from": utc(lost.from_us),
-            "until": utc(lost.until_us),
-            "cost_pico": cost.map(|cost| cost.pico.to_string()),
-            "currency": cost.map(|cost| cost.currency.code().to_owned()),
-        })
-        .to_string()
-    }
-}
-
-/// The cost of lost rows by their first charge: 10⁻¹² of a currency. Rows without a price add nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LostCost {
-    pub pico: i128,
-    pub currency: Currency,
-}
-
-impl LostCost {
-    /// No cost, in no currency (ISO 4217).
-    pub(crate) const NONE: Self = Self { pico: 0, currency: Currency(*b"XXX") };
-
-    /// Returns the sum with an amount; `None` for two currencies.
-    pub(crate) fn plus(self, (currency, pico): (Currency, i128)) -> Option<Self> {
-        match () {
-            () if pico == 0 => Some(self),
-            () if self.pico == 0 => Some(Self { pico, currency }),
-            () => (self.currency == currency).then(|| Self { pico: self.pico + pico, currency }),
-        }
-    }
-
-    fn word(self) -> String {
-        format!("{}{}", self.pico, self.currency.code())
-    }
-
-    fn read(word: &str) -> Option<Self> {
-        let (pico, code) = word.split_at_checked(word.len().checked_sub(3)?)?;
-        Some(Self { pico: pico.parse().ok()?, currency: Currency(code.as_bytes().try_into().ok()?) })
-    }
+    /// The process ended and lost these rows. `alive_us`: the last heartbeat in the file that it had open and could not
+    /// close. Nothing else is missing from that file.
+    Ended { lost: Loss, alive_us: Option<i64> },
 }
 
 /// The note of this process.
@@ -170,16 +117,17 @@ impl LossNotes {
 fn line(note: Option<LossNote>) -> String {
     let text = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
     let (word, numbers, cost) = match note {
-        Some(LossNote::Waiting { from_us }) => (WAITING, [Some(from_us), None, None, None], None),
-        Some(LossNote::Ended { lost, cost, alive_us }) => {
-            let rows = i64::try_from(lost.rows).unwrap_or(i64::MAX);
-            (ENDED, [Some(lost.from_us), Some(lost.until_us), Some(rows), alive_us], cost)
+        Some(LossNote::Waiting { from_us }) => {
+            (WAITING, [Some(from_us), None, None, None], LostCost::UNKNOWN)
         }
-        None => (SETTLED, [None; 4], None),
+        Some(LossNote::Ended { lost: Loss { span, cost }, alive_us }) => {
+            let rows = i64::try_from(span.rows).unwrap_or(i64::MAX);
+            (ENDED, [Some(span.from_us), Some(span.until_us), Some(rows), alive_us], cost)
+        }
+        None => (SETTLED, [None; 4], LostCost::UNKNOWN),
     };
     let [from, until, rows, alive] = numbers.map(text);
-    let cost = cost.map_or("-".to_owned(), LostCost::word);
-    let line = format!("{word:<7} {from:>20} {until:>20} {rows:>20} {alive:>20} {cost:>43}\n");
+    let line = format!("{word:<7} {from:>20} {until:>20} {rows:>20} {alive:>20} {:>65}\n", cost.word());
     debug_assert_eq!(line.len(), NOTE_BYTES);
     line
 }
@@ -198,14 +146,14 @@ fn notes(text: &str) -> impl Iterator<Item = (u64, Option<LossNote>)> {
 fn note(line: &str) -> Option<Option<LossNote>> {
     let mut words = line.split_ascii_whitespace();
     let word = words.next()?;
-    let cost = line.split_ascii_whitespace().nth(5).and_then(LostCost::read);
+    let cost = line.split_ascii_whitespace().nth(5).map_or(LostCost::UNKNOWN, LostCost::read);
     let mut number = || words.next().and_then(|word| word.parse().ok());
     match word {
         WAITING => Some(Some(LossNote::Waiting { from_us: number()? })),
         ENDED => {
             let (from_us, until_us) = (number()?, number()?);
-            let lost = Span { rows: u64::try_from(number()?).ok()?, from_us, until_us };
-            Some(Some(LossNote::Ended { lost, cost, alive_us: number() }))
+            let span = Span { rows: u64::try_from(number()?).ok()?, from_us, until_us };
+            Some(Some(LossNote::Ended { lost: Loss { span, cost }, alive_us: number() }))
         }
         SETTLED => Some(None),
         _ => None,
@@ -234,12 +182,11 @@ fn text(file: &File) -> String {
 
 #[cfg(test)]
 mod tests {
-    use price::Currency;
-
-    use super::{LossNote, LossNotes, LostCost, NOTE_BYTES};
+    use super::{LossNote, LossNotes, NOTE_BYTES};
     use crate::lock::Lock;
-    use crate::overflow::Span;
-    use crate::testing::Place;
+    use crate::lost_cost::LostCost;
+    use crate::overflow::{Loss, Span};
+    use crate::testing::{Place, rate};
 
     fn others(notes: &LossNotes) -> Vec<LossNote> {
         notes.others().into_iter().map(|(_, note)| note).collect()
@@ -249,9 +196,9 @@ mod tests {
     fn note_outlives_the_process_until_it_is_settled() {
         let place = Place::new();
         let [waiting, later] = [5, 7].map(|from_us| LossNote::Waiting { from_us });
-        let lost = Span { rows: 3, from_us: -1, until_us: 9 };
-        let cost = LostCost::NONE.plus((Currency(*b"EUR"), i128::from(i64::MAX) * 1_000));
-        let ended = LossNote::Ended { lost, cost, alive_us: Some(4) };
+        let span = Span { rows: 3, from_us: -1, until_us: 9 };
+        let cost = LostCost::of_row(&rate(3));
+        let ended = LossNote::Ended { lost: Loss { span, cost }, alive_us: Some(4) };
         // Before there is a lock, and beside its holder.
         let [mut first, mut second, mut third] = [(); 3].map(|()| LossNotes::of(&place.ledger()));
         assert!(first.write(waiting, false));
@@ -272,16 +219,6 @@ mod tests {
         let before = bytes();
         assert!(third.write(waiting, true));
         assert_eq!((others(&first), bytes()), (vec![waiting], before));
-    }
-
-    #[test]
-    fn cost_of_two_currencies_is_not_known() {
-        let [usd, eur] = [Currency::USD, Currency(*b"EUR")];
-        let sum =
-            |amounts: &[(Currency, i128)]| amounts.iter().copied().try_fold(LostCost::NONE, LostCost::plus);
-        assert_eq!(sum(&[(eur, 0), (usd, 2), (usd, 3)]), Some(LostCost { pico: 5, currency: usd }));
-        assert_eq!(sum(&[]), Some(LostCost::NONE));
-        assert_eq!(sum(&[(usd, 2), (eur, 3)]), None);
     }
 
     /// A full disk takes the beginning of a note.

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use price::Currency;
+
 use crate::fault_tests::{Disk, LONG, until};
 use crate::running::Ledger;
 use crate::source::{Gap, Range, Source};
 use crate::testing::{NOON_US, Place, row};
-use crate::{Plan, Row, Store, start};
+use crate::{LostCost, Plan, Row, Store, start};
 
 const SECOND_US: i64 = 1_000_000;
 
@@ -105,6 +107,16 @@ fn covered(what: &str, ledger: &Path, entered: &[(u64, i64)]) -> Vec<u64> {
     missing.into_iter().map(|(n, _)| *n).collect()
 }
 
+/// Returns what rows cost, by their numbers.
+fn cost(rows: &[u64]) -> LostCost {
+    let charges: Vec<_> = rows.iter().map(|n| row(*n).charge.cost()).collect();
+    LostCost {
+        unpriced_rows: Some(charges.iter().filter(|cost| cost.is_none()).count() as u64),
+        cost_pico: Some(charges.into_iter().flatten().map(i128::from).sum()),
+        currency: Some(Currency::USD),
+    }
+}
+
 /// Runs a life through a trouble to its end, and checks what the next one finds.
 fn live(trouble: Trouble, end: End, clock_step_us: i64, rows_before: u64) {
     let what = format!("{trouble:?}, {end:?}, clock by {clock_step_us}, {rows_before} rows before");
@@ -152,17 +164,22 @@ fn live(trouble: Trouble, end: End, clock_step_us: i64, rows_before: u64) {
     let next = at(&left.ledger(), &life.clock);
     until(&what, &next, |status| status.up);
     assert!(next.shutdown(LONG), "{what}");
-    let missing = covered(&what, &left.ledger(), &life.entered).len() as u64;
+    let missing = covered(&what, &left.ledger(), &life.entered);
+    let rows = missing.len() as u64;
     let status = life.ledger.status();
     if end == End::Stopped && trouble != Trouble::Removed {
-        let known: u64 = gaps(&left.ledger())
-            .iter()
-            .map(|gap| gap.lost_rows.unwrap_or_else(|| panic!("{what}: {gap:?}")))
-            .sum();
-        assert_eq!((known, status.lost_rows_total), (missing, missing), "{what}");
+        let gaps = gaps(&left.ledger());
+        let known: u64 =
+            gaps.iter().map(|gap| gap.lost_rows.unwrap_or_else(|| panic!("{what}: {gap:?}"))).sum();
+        assert_eq!((known, status.lost_rows_total), (rows, rows), "{what}");
+        let lost: Vec<_> = gaps.iter().map(|gap| gap.cost).collect();
+        assert_eq!(lost, if missing.is_empty() { vec![] } else { vec![cost(&missing)] }, "{what}");
+    } else {
+        let is_unknown = |gap: &Gap| gap.cost == LostCost::UNKNOWN;
+        assert!(gaps(&left.ledger()).iter().all(is_unknown), "{what}");
     }
     if rows_before == 0 && end == End::Stopped {
-        assert!(missing > 0, "{what}: nothing was lost, so this tests nothing");
+        assert!(rows > 0, "{what}: nothing was lost, so this tests nothing");
     }
 }
 
@@ -214,16 +231,9 @@ fn end_on_full_disk_leaves_exact_gap() {
         assert!(next.shutdown(LONG));
         let missing = covered("a full disk", &path(&life.disk), &life.entered);
         assert_eq!(missing.len() as u64, lost);
-        let gaps: Vec<_> = gaps(&path(&life.disk)).into_iter().map(|gap| (gap.why, gap.lost_rows)).collect();
-        assert_eq!(gaps, [("lost".into(), Some(lost))]);
-        // And the cost, in the audit trail.
-        let costs = missing.into_iter().filter_map(|n| row(n).charge.cost());
-        let cost: i128 = costs.map(i128::from).sum();
-        let file = rusqlite::Connection::open(path(&life.disk)).unwrap();
-        let of_lost = "SELECT detail FROM act WHERE what = 'lost'";
-        let detail: String = file.query_row(of_lost, [], |row| row.get(0)).unwrap();
-        let expected = format!("\"cost_pico\":\"{cost}\",\"currency\":\"USD\"");
-        assert!(detail.contains(&expected), "{detail} {expected}");
+        let gaps: Vec<_> =
+            gaps(&path(&life.disk)).into_iter().map(|gap| (gap.why, gap.lost_rows, gap.cost)).collect();
+        assert_eq!(gaps, [("lost".into(), Some(lost), cost(&missing))]);
     }
 }
 

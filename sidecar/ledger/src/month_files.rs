@@ -16,8 +16,8 @@ use crate::continuity::{CRASH, Continuity, ENTERED, UncleanEnd};
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
-use crate::loss_notes::{LossNote, LossNotes, LostCost};
-use crate::overflow::Span;
+use crate::loss_notes::{LossNote, LossNotes};
+use crate::overflow::Loss;
 use crate::redirects::{Redirect, Redirects};
 use crate::ships_to::SHIPS_TO;
 use crate::source::{DAY_US, Gap, Month};
@@ -144,12 +144,12 @@ impl MonthFiles {
     }
 
     /// Notes which rows this process lost at its end. Returns true if the next writer enters their gap.
-    pub(crate) fn note_end(&mut self, lost: Span, cost: Option<LostCost>) -> bool {
-        if lost.rows == 0 && self.alive_us.is_none() {
+    pub(crate) fn note_end(&mut self, lost: Loss) -> bool {
+        if lost.span.rows == 0 && self.alive_us.is_none() {
             self.notes.settle(&[]);
             return true;
         }
-        self.notes.write(LossNote::Ended { lost, cost, alive_us: self.alive_us }, self.lock.is_some())
+        self.notes.write(LossNote::Ended { lost, alive_us: self.alive_us }, self.lock.is_some())
     }
 
     /// Notes that a heartbeat is in the file of a month.
@@ -239,9 +239,6 @@ impl MonthFiles {
         let gaps = self.continuity.gaps(file, &self.calendar, left, &others, now_us)?;
         let mut txn = Txn::begin(file)?;
         gaps.iter().try_for_each(|gap| txn.gap(gap))?;
-        for (lost, cost) in others.iter().filter_map(LossNote::lost) {
-            txn.audit(now_us, "lost", &who, &LossNote::detail(lost, cost))?;
-        }
         if self.continuity.is_first() {
             txn.audit(now_us, "opened", &who, "{}")?;
         }

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use meter::Provenance;
-use price::{Charge, Currency, Rate};
+use price::{Charge, Rate};
 
 use crate::energy::EnergyRow;
+use crate::lost_cost::LostCost;
 use crate::source::{DeviceTotal, Gap};
 use crate::{Class, GpuSums, Row, Sums, TotalKey};
 
@@ -27,7 +28,7 @@ pub(crate) struct OverflowTotals {
     rates: HashMap<[u8; 16], Arc<Rate>>,
     devices: HashMap<(i32, Arc<str>, &'static str), DeviceTotal>,
     kept: Span,
-    lost: Span,
+    lost: Loss,
     /// The rows of merged failures. They have no gap: their disk would not be bounded.
     merged: Span,
 }
@@ -41,9 +42,6 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The reason of a gap of lost rows.
-    pub(crate) const LOST: &str = "lost";
-
     pub(crate) fn add(&mut self, us: i64, rows: u64) {
         if self.rows == 0 {
             (self.from_us, self.until_us) = (us, us);
@@ -67,19 +65,46 @@ impl Span {
     }
 
     pub(crate) fn gap(&self, why: &str, totals_kept: bool) -> Option<Gap> {
-        (self.rows > 0).then(|| Gap {
-            from_us: self.from_us,
-            until_us: self.until_us,
-            why: why.into(),
-            lost_rows: Some(self.rows),
-            totals_kept,
-        })
+        let unknown = || Gap::unknown(self.from_us, self.until_us, why);
+        (self.rows > 0).then(|| Gap { lost_rows: Some(self.rows), totals_kept, ..unknown() })
+    }
+}
+
+/// Rows that are lost with their totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub span: Span,
+    pub cost: LostCost,
+}
+
+impl Default for Loss {
+    fn default() -> Self {
+        Self { span: Span::default(), cost: LostCost::NONE }
+    }
+}
+
+impl Loss {
+    /// Adds rows, with the time at which one of them ended.
+    pub(crate) fn add(&mut self, ended_us: i64, rows: u64, cost: LostCost) {
+        self.span.add(ended_us, rows);
+        self.cost = self.cost.plus(cost);
+    }
+
+    /// Adds another loss.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.span.join(other.span);
+        self.cost = self.cost.plus(other.cost);
+    }
+
+    /// Returns the gap of the rows; `None` without rows.
+    pub(crate) fn gap(&self) -> Option<Gap> {
+        Some(Gap { cost: self.cost, ..self.span.gap("lost", false)? })
     }
 }
 
 impl OverflowTotals {
     pub(crate) fn is_empty(&self) -> bool {
-        self.totals.iter().all(HashMap::is_empty) && self.devices.is_empty() && self.lost.rows == 0
+        self.totals.iter().all(HashMap::is_empty) && self.devices.is_empty() && self.lost.span.rows == 0
     }
 
     /// Adds a row's counts and money. Returns false if there was no room.
@@ -87,7 +112,7 @@ impl OverflowTotals {
         // A total with a row that no file can hold could not be entered, and its other rows would be lost with it.
         let fits = crate::values::numbered(0, row).is_ok();
         let Some(sums) = fits.then(|| self.sums(TotalKey::of_row(row, Class::Shed))).flatten() else {
-            self.lost.add(row.ended_us, 1);
+            self.lost.add(row.ended_us, 1, LostCost::of_row(&row.charge));
             return false;
         };
         sums.add_row(row);
@@ -113,16 +138,18 @@ impl OverflowTotals {
     /// Adds other totals. Returns false if there was no room for some, whose rows are lost.
     pub(crate) fn join(&mut self, other: Self) -> bool {
         let mut has_all = true;
+        self.rates.extend(other.rates);
         for (key, sums) in other.totals.into_iter().flatten() {
+            let cost = self.cost_of(&key, &sums);
             match self.sums(key) {
                 Some(own) => own.add(&sums),
                 None => {
-                    self.lost.join(Span { rows: sums.exchanges, ..other.merged });
+                    let span = Span { rows: sums.exchanges, ..other.merged };
+                    self.lost.join(Loss { span, cost });
                     has_all = false;
                 }
             }
         }
-        self.rates.extend(other.rates);
         self.kept.join(other.kept);
         self.lost.join(other.lost);
         self.merged.join(other.merged);
@@ -222,41 +249,43 @@ impl OverflowTotals {
         self.merged.rows = self.merged.rows.saturating_sub(rows - kept);
         if rows > 0 {
             // The exact times of these rows are not known any more.
-            self.lost.add(self.kept.from_us, rows);
-            self.lost.add(self.kept.until_us, 0);
+            let span = Span { rows, ..self.kept };
+            self.lost.join(Loss { span, cost: one.cost() });
         }
         (rows, one.others())
     }
 
     /// Returns the gaps of the rows in totals and of the lost rows.
     pub(crate) fn gaps(&self) -> impl Iterator<Item = Gap> {
-        [self.kept.gap("shed", true), self.lost.gap(Span::LOST, false)].into_iter().flatten()
+        [self.kept.gap("shed", true), self.lost.gap()].into_iter().flatten()
     }
 
     /// Counts rows as lost, with the time at which one of them ended.
-    pub(crate) fn lose(&mut self, ended_us: i64, rows: u64) {
-        self.lost.add(ended_us, rows);
+    pub(crate) fn lose(&mut self, ended_us: i64, rows: u64, cost: LostCost) {
+        self.lost.add(ended_us, rows, cost);
     }
 
-    /// Returns the rows in totals and the lost rows.
+    /// Counts rows as lost.
+    pub(crate) fn lose_all(&mut self, lost: Loss) {
+        self.lost.join(lost);
+    }
+
+    /// Returns the times of the rows in totals and of the lost rows.
     pub(crate) fn span(&self) -> Span {
         let mut span = self.kept;
-        span.join(self.lost);
+        span.join(self.lost.span);
         span.join(self.merged);
         span
     }
 
-    /// Returns what the rows of each total cost. Of lost rows that is not known.
-    pub(crate) fn costs(&self) -> impl Iterator<Item = (Currency, i128)> {
-        self.totals().filter_map(|(key, sums)| {
-            let rate = self.rates.get(&key.rate?)?;
-            Some((rate.currency, sums.cost_pico))
-        })
+    /// Returns what the rows in totals and the lost rows cost.
+    pub(crate) fn cost(&self) -> LostCost {
+        self.totals().map(|(key, sums)| self.cost_of(key, sums)).fold(self.lost.cost, LostCost::plus)
     }
 
-    /// Counts the rows of a span as lost.
-    pub(crate) fn lose_span(&mut self, span: Span) {
-        self.lost.join(span);
+    fn cost_of(&self, key: &TotalKey, sums: &Sums) -> LostCost {
+        let rate = key.rate.and_then(|id| self.rates.get(&id));
+        LostCost::of_total(sums.exchanges, sums.cost_pico, rate.map(|rate| &**rate))
     }
 
     /// Returns the number of energies and idle shares in totals. All shares of one GPU, day and kind count as one,
@@ -268,13 +297,14 @@ impl OverflowTotals {
 
     /// Returns the number of rows in totals, and of lost rows.
     pub(crate) fn rows(&self) -> (u64, u64) {
-        (self.kept.rows + self.merged.rows, self.lost.rows)
+        (self.kept.rows + self.merged.rows, self.lost.span.rows)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{MAX_KEYS, OverflowTotals};
+    use crate::lost_cost::LostCost;
     use crate::source::{DeviceTotal, Share, Used};
     use crate::testing::{NOON_US, rate, row};
     use crate::{EnergyRow, GpuSums};
@@ -290,8 +320,8 @@ mod tests {
         let mut shed = OverflowTotals::default();
         assert!(shed.is_empty() && shed.gaps().next().is_none());
         assert!(shed.row(&row(9)) && shed.row(&row(4)));
-        shed.lose(50, 3);
-        shed.lose(40, 1);
+        shed.lose(50, 3, LostCost::UNKNOWN);
+        shed.lose(40, 1, LostCost::UNKNOWN);
         assert_eq!(shed.rows(), (2, 4));
         let gaps = shed.gaps().map(|gap| (gap.from_us, gap.until_us, gap.lost_rows, gap.totals_kept));
         assert_eq!(
@@ -305,7 +335,7 @@ mod tests {
         let fillings: [fn(&mut OverflowTotals); 3] = [
             |shed| assert!(shed.row(&row(1))),
             |shed| assert!(shed.device(&device("GPU-1"))),
-            |shed| shed.lose(1, 1),
+            |shed| shed.lose(1, 1, LostCost::UNKNOWN),
         ];
         for fill in fillings {
             let mut shed = OverflowTotals::default();
@@ -339,7 +369,7 @@ mod tests {
     #[test]
     fn lost_device_changes_no_gap() {
         let mut shed = OverflowTotals::default();
-        shed.lose(50, 3);
+        shed.lose(50, 3, LostCost::UNKNOWN);
         assert!(shed.device(&device("GPU-1")));
         let part = shed.one().unwrap();
         assert_eq!(shed.lose_one(&part), (0, 1));

@@ -80,14 +80,9 @@ fn begin(
     let why =
         if moved.is_empty() { AbsentMonths::of(ledger, month)?.map(|_| "gone") } else { Some("corrupt") };
     let whole = Range::of_month(calendar, month);
-    let gap = why.map(|why| Gap {
-        // The contents of the lost file are not known, so the gap is the whole month.
-        from_us: whole.since_us,
-        until_us: now_us.min(whole.until_us).max(whole.since_us),
-        why: why.into(),
-        lost_rows: None,
-        totals_kept: false,
-    });
+    // The contents of the lost file are not known, so the gap is the whole month.
+    let until_us = now_us.min(whole.until_us).max(whole.since_us);
+    let gap = why.map(|why| Gap::unknown(whole.since_us, until_us, why));
     let file = File::create(path, month, now_us, |file| {
         let mut txn = Txn::begin(file)?;
         absent_months::follow(&txn, ledger, month)?;

@@ -7,13 +7,11 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use price::Charge;
-
 use crate::Row;
 use crate::audit_event::AuditEvent;
 use crate::energy::EnergyRow;
-use crate::loss_notes::LostCost;
-use crate::overflow::{OverflowTotals, Span};
+use crate::lost_cost::LostCost;
+use crate::overflow::{Loss, OverflowTotals, Span};
 use crate::source::DeviceTotal;
 
 /// The most items that wait; one is about a kilobyte.
@@ -73,28 +71,15 @@ impl Batch {
         (rows + self.shed.rows().0, others + self.shed.others())
     }
 
-    /// Returns what its rows cost; `None` if that is not known of all.
-    pub(crate) fn cost(&self) -> Option<LostCost> {
-        let rows = self.items.iter().filter_map(|item| match item {
-            Item::Row(row) => match &row.charge {
-                Charge::Priced { rate, cost } => Some((rate.currency, i128::from(*cost))),
-                Charge::Unpriced(_) => None,
-            },
-            _ => None,
-        });
-        let is_known = self.shed.rows().1 == 0;
-        rows.chain(self.shed.costs()).try_fold(LostCost::NONE, LostCost::plus).filter(|_| is_known)
-    }
-
-    /// Returns its rows, also those that are in totals or lost.
-    pub(crate) fn span(&self) -> Span {
-        let mut span = self.shed.span();
+    /// Returns its rows, also those that are in totals or lost, as a loss.
+    pub(crate) fn loss(&self) -> Loss {
+        let mut loss = Loss { span: self.shed.span(), cost: self.shed.cost() };
         for item in &self.items {
             if let Item::Row(row) = item {
-                span.add(row.ended_us, 1);
+                loss.add(row.ended_us, 1, LostCost::of_row(&row.charge));
             }
         }
-        span
+        loss
     }
 }
 
@@ -123,7 +108,8 @@ struct Inner {
     held: usize,
     held_since: Option<Instant>,
     held_counts: (u64, u64),
-    held_span: Span,
+    /// Its rows, in case the writer panics.
+    held_rows: Loss,
     /// The rows in `items`. Rows that were taken since it had none may extend its times.
     span: Span,
     shed: OverflowTotals,
@@ -244,7 +230,7 @@ impl Queue {
         let inner = self.inner();
         let totals = [&inner.shed, &inner.failures.totals].map(|totals| totals.span().first_us());
         let waiting = totals.into_iter().chain([inner.span.first_us()]).flatten().min();
-        (waiting.into_iter().chain(inner.held_span.first_us()).min(), waiting)
+        (waiting.into_iter().chain(inner.held_rows.span.first_us()).min(), waiting)
     }
 
     /// Counts an item that the writer could not enter; a row leaves a gap.
@@ -256,7 +242,7 @@ impl Queue {
     pub(crate) fn lose_unseen(&self, at_us: i64, rows: u64) {
         let mut inner = self.inner();
         inner.lost_rows += rows;
-        inner.shed.lose(at_us, rows);
+        inner.shed.lose(at_us, rows, LostCost::UNKNOWN);
         inner.shed_since.get_or_insert_with(Instant::now);
         self.more.notify_all();
     }
@@ -264,11 +250,11 @@ impl Queue {
     /// Counts the batch of a writer that panicked as lost; the next writer enters a gap. Some of it may be on the disk.
     pub(crate) fn drop_held(&self) {
         let mut inner = self.inner();
-        let ((rows, others), span) = (inner.held_counts, inner.held_span);
+        let ((rows, others), lost) = (inner.held_counts, inner.held_rows);
         inner.release();
         inner.lost_rows += rows;
         inner.lost_others += others;
-        inner.shed.lose_span(span);
+        inner.shed.lose_all(lost);
         inner.shed_since.get_or_insert_with(Instant::now);
     }
 
@@ -367,7 +353,7 @@ impl Inner {
     fn lose_in_gap(&mut self, item: &Item) {
         self.lose(item);
         if let Item::Row(row) = item {
-            self.shed.lose(row.ended_us, 1);
+            self.shed.lose(row.ended_us, 1, LostCost::of_row(&row.charge));
             self.shed_since.get_or_insert_with(Instant::now);
         }
     }
@@ -375,7 +361,7 @@ impl Inner {
     /// Forgets the writer's batch.
     fn release(&mut self) {
         (self.held, self.held_since) = (0, None);
-        (self.held_counts, self.held_span) = ((0, 0), Span::default());
+        (self.held_counts, self.held_rows) = ((0, 0), Loss::default());
     }
 
     fn shed(&mut self, item: &Item) {
@@ -407,10 +393,8 @@ impl Inner {
         self.held_since = since.into_iter().chain(self.shed_since.take()).min();
         let batch = Batch { items, shed: std::mem::take(&mut self.shed) };
         self.held_counts = batch.counts();
-        let rows = self.held_counts.0 - batch.shed.rows().0;
-        self.held_span = Span { rows, ..self.span };
-        self.held_span.join(batch.shed.span());
-        self.span.rows -= rows;
+        self.held_rows = batch.loss();
+        self.span.rows -= self.held_counts.0 - batch.shed.rows().0;
         batch
     }
 }

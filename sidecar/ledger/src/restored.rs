@@ -49,16 +49,10 @@ pub(crate) fn past_gap(path: &Path, calendar: &Calendar, now_us: i64) -> Result<
     };
     let mut file = File::open(path)?;
     let Range { since_us: begin_us, until_us: end_us } = Range::of_month(calendar, file.month);
-    let gap = Gap {
-        // Rows entered after the month's end may be of any of its days.
-        from_us: if copied_us < end_us { copied_us } else { begin_us },
-        until_us: now_us.min(end_us),
-        why: Gap::RESTORED.into(),
-        lost_rows: None,
-        totals_kept: false,
-    };
+    // Rows entered after the month's end may be of any of its days.
+    let from_us = if copied_us < end_us { copied_us } else { begin_us };
     let mut txn = Txn::begin(&mut file)?;
-    txn.gap(&gap)?;
+    txn.gap(&Gap::unknown(from_us, now_us.min(end_us), Gap::RESTORED))?;
     unmark(&txn)?;
     txn.commit()?;
     file.rest()?;

@@ -13,6 +13,7 @@ use meter::{Disagreement, ExchangeId};
 use price::Rate;
 
 pub use crate::device_total::{DeviceTotal, Share};
+use crate::lost_cost::LostCost;
 pub use crate::sums::Used;
 use crate::{Calendar, DailyTotal, Row};
 
@@ -93,9 +94,17 @@ pub struct Gap {
     pub lost_rows: Option<u64>,
     /// True if the sums of the lost rows are among the daily totals.
     pub totals_kept: bool,
+    /// The cost of the lost rows, unless their sums are among the daily totals.
+    pub cost: LostCost,
 }
 
 impl Gap {
+    /// Returns a gap of an unknown number of rows.
+    pub fn unknown(from_us: i64, until_us: i64, why: &str) -> Self {
+        let (why, cost) = (why.into(), LostCost::UNKNOWN);
+        Self { from_us, until_us, why, lost_rows: None, totals_kept: false, cost }
+    }
+
     /// The reason of a gap in a file that was restored from a copy: rows entered after the copy was made are missing.
     pub const RESTORED: &str = "restored";
 

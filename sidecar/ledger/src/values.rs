@@ -34,6 +34,7 @@ fn write<'a, T: Stored>(item: &'a T, to: &mut Values<'a>) -> Result<(), Error> {
             (Value::Number(number), _) => to.push(integer(number)?),
             (Value::Text(text), _) => to.push(ValueRef::Text(text.as_bytes())),
             (Value::Id(id), _) => to.push(ValueRef::Blob(id)),
+            (Value::Null, Sql::Sum(_)) => to.extend([absent(column)?; 2]),
             (Value::Null, _) => to.push(absent(column)?),
         }
     }
@@ -63,6 +64,10 @@ pub(crate) fn read<T: Stored>(values: &[ValueRef<'_>], reader: &mut RowReader<'_
         let value = match (next(), column.sql) {
             (ValueRef::Integer(high), Sql::Sum(_)) => match next() {
                 ValueRef::Integer(low) => Value::Number(i128::from(high) * LOW_END + i128::from(low)),
+                _ => return Err(unfit(column)),
+            },
+            (ValueRef::Null, Sql::Sum(_)) => match next() {
+                ValueRef::Null => Value::Null,
                 _ => return Err(unfit(column)),
             },
             (ValueRef::Null | ValueRef::Blob(&[]), _) => Value::Null,

@@ -15,6 +15,7 @@ use rusqlite::types::ValueRef;
 use crate::error::{Error, Fault};
 use crate::month_files::{MonthFiles, gone, heartbeat};
 use crate::month_part::MonthPart;
+use crate::overflow::Loss;
 use crate::queue::{Batch, End, Item, Queue};
 use crate::redirects::Redirect;
 use crate::retain::{self, Next};
@@ -547,30 +548,30 @@ impl Writer {
         }
         self.shared.queue.lose_all(taken.counts());
         let waiting = self.shared.queue.abandon();
-        let mut lost = taken.span();
-        lost.join(waiting.span());
-        let both = taken.cost().zip(waiting.cost());
-        let cost = both.and_then(|(taken, waiting)| taken.plus((waiting.currency, waiting.pico)));
-        let is_noted = self.month_files.note_end(lost, cost);
-        let (rows, others) = (lost.rows, taken.counts().1 + waiting.counts().1);
+        let mut lost = taken.loss();
+        lost.join(waiting.loss());
+        let is_noted = self.month_files.note_end(lost);
+        let Loss { span, cost } = lost;
+        let (rows, others) = (span.rows, taken.counts().1 + waiting.counts().1);
         if rows + others == 0 {
             return;
         }
         self.shared.status().is_loss_unnoted = rows > 0 && !is_noted;
-        let gap = match (lost.first_us(), is_noted) {
+        let gap = match (span.first_us(), is_noted) {
             (None, _) => String::new(),
             (Some(_), true) => "; the next start enters a gap for the rows".to_owned(),
             (Some(from_us), false) => format!(
                 "; the rows ended from {} to {}, and this cannot be noted: the next start enters a gap only if this process \
                  had opened the ledger",
                 utc(from_us),
-                utc(lost.until_us)
+                utc(span.until_us)
             ),
         };
         tracing::error!(
             rows,
             others,
-            cost_pico = cost.map_or("unknown".to_owned(), |cost| cost.pico.to_string()),
+            cost_pico = cost.cost_pico.map_or("unknown".to_owned(), |pico| pico.to_string()),
+            unpriced_rows = cost.unpriced_rows,
             "the ledger could not be written before the process ended, so these rows and other items are lost{gap}"
         );
     }

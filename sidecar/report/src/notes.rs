@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use ledger::LACKS_LOG;
 use ledger::source::{Gap, Gone, Month, Range, Source, SourceError};
-use ledger::{Calendar, GpuSums};
+use ledger::{Calendar, GpuSums, LostCost};
 use ledger::{month, period};
+use price::Currency;
 use text::{group_thousands, money};
 
 use super::months::{self, MonthState};
@@ -389,11 +390,30 @@ fn of_gap(gap: &Gap, range: &Range) -> String {
         }
     };
     format!(
-        "gap from {} to {} ({}): {lost}",
+        "gap from {} to {} ({}): {lost}{}",
         period::time(gap.from_us),
         period::time(gap.until_us),
-        gap.why.escape_debug()
+        gap.why.escape_debug(),
+        of_lost_cost(gap).unwrap_or_default()
     )
+}
+
+/// Returns what the lost rows of a gap cost; `None` if the gap has no number of rows, or their sums are included.
+fn of_lost_cost(gap: &Gap) -> Option<String> {
+    gap.lost_rows.filter(|_| !gap.totals_kept)?;
+    let LostCost { unpriced_rows: Some(unpriced), cost_pico: Some(pico), currency } = gap.cost else {
+        return Some(" (cost: not known)".to_owned());
+    };
+    let currency = currency.as_ref().map_or("", Currency::code);
+    let amount = format!("{} {currency}", money(pico));
+    Some(match unpriced {
+        0 => format!(" (cost: {})", amount.trim_end()),
+        _ => format!(
+            " (cost: {}; without a price: {})",
+            amount.trim_end(),
+            group_thousands(&unpriced.to_string())
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -402,7 +422,9 @@ mod tests {
     use crate::Query;
     use crate::memory::Memory;
     use crate::tests::query;
+    use ledger::LostCost;
     use ledger::source::{Gap, Range};
+    use price::Currency;
 
     fn unpriced(models: usize) -> String {
         let mut notes = Notes::default();
@@ -446,13 +468,7 @@ mod tests {
     fn gaps_are_those_of_the_billed_month() {
         let october = 681;
         let last_us = ledger::month::begin_us(october + 1) - 2;
-        let of = |from_us| Gap {
-            from_us,
-            until_us: from_us + 1,
-            why: "crash".into(),
-            lost_rows: Some(1),
-            totals_kept: false,
-        };
+        let of = |from_us| Gap::unknown(from_us, from_us + 1, "crash");
         let memory = Memory { gaps: vec![of(last_us), of(last_us - 1)], ..Memory::default() };
         let noted = |billed| {
             let mut notes = Notes::default();
@@ -494,7 +510,7 @@ mod tests {
 
     #[test]
     fn omissions_are_counted() {
-        let gap = Gap { from_us: 0, until_us: 1, why: "crash".into(), lost_rows: Some(2), totals_kept: true };
+        let gap = Gap { lost_rows: Some(2), totals_kept: true, ..Gap::unknown(0, 1, "crash") };
         let named = Notes { gaps: vec![gap.clone(); NAMED_MAX], ..Notes::default() };
         let said = named.sentences(&Range::ALL);
         assert!(said.len() == NAMED_MAX && said.iter().all(|said| said.starts_with("gap from")), "{said:?}");
@@ -510,9 +526,26 @@ mod tests {
     }
 
     #[test]
+    fn gap_states_cost_of_lost_rows() {
+        let lost = |unpriced_rows, cost_pico, currency| {
+            let cost = LostCost { unpriced_rows, cost_pico, currency };
+            let gap = Gap { lost_rows: Some(4), cost, ..Gap::unknown(0, 1, "lost") };
+            Notes { gaps: vec![gap], ..Notes::default() }.sentences(&Range::ALL).join("; ")
+        };
+        let eur = Some(Currency(*b"EUR"));
+        for (said, end) in [
+            (lost(Some(0), Some(1_250_000_000_001), eur), " (cost: 1.250000000001 EUR)"),
+            (lost(Some(1_003), Some(5), eur), " (cost: 0.000000000005 EUR; without a price: 1,003)"),
+            (lost(Some(4), Some(0), None), " (cost: 0.00; without a price: 4)"),
+            (lost(None, None, None), " (cost: not known)"),
+        ] {
+            assert!(said.ends_with(&format!("(lost): 4 rows were lost and are not included{end}")), "{said}");
+        }
+    }
+
+    #[test]
     fn gap_of_a_later_file_notes_late_exchanges() {
-        let gap =
-            Gap { from_us: 10, until_us: 20, why: "restored".into(), lost_rows: None, totals_kept: false };
+        let gap = Gap::unknown(10, 20, "restored");
         let notes = Notes { gaps: vec![gap], ..Notes::default() };
         let before = notes.sentences(&Range { since_us: 0, until_us: 10 }).join("; ");
         assert!(
@@ -525,7 +558,7 @@ mod tests {
 
     #[test]
     fn singular_is_used_for_one() {
-        let gap = Gap { from_us: 0, until_us: 1, why: "crash".into(), lost_rows: Some(1), totals_kept: true };
+        let gap = Gap { lost_rows: Some(1), totals_kept: true, ..Gap::unknown(0, 1, "crash") };
         let notes = Notes {
             gaps: vec![gap; NAMED_MAX + 1],
             shed: 1,

@@ -250,13 +250,8 @@ fn totals_without_rows_have_their_own_group() {
 #[test]
 fn report_notes_what_sums_leave_out() {
     let mut memory = Memory::of_chance(3, 200);
-    memory.gaps.push(Gap {
-        from_us: i64::from(FIRST_DAY) * DAY_US,
-        until_us: i64::from(FIRST_DAY) * DAY_US + 90_000_000,
-        why: "crash".into(),
-        lost_rows: None,
-        totals_kept: false,
-    });
+    let from_us = i64::from(FIRST_DAY) * DAY_US;
+    memory.gaps.push(Gap::unknown(from_us, from_us + 90_000_000, "crash"));
     let report = report(&memory, &query(&[Key::Tenant]));
     let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
     for said in [

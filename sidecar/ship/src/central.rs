@@ -357,7 +357,8 @@ impl Source for Central {
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
         // A lost file concerns every earlier month, so only the end of a gap selects here.
-        let sql = "SELECT since AS from_at, until AS until_at, why, lost_rows, totals_kept FROM tokenmeter.gaps \
+        let sql = "SELECT since AS from_at, until AS until_at, why, lost_rows, totals_kept, \
+                   unpriced_rows, trunc(cost * 1000000000000)::text AS cost_pico, currency FROM tokenmeter.gaps \
                    WHERE until >= $1 ORDER BY since, until, instance, why";
         let (mut gaps, mut reader) = (Vec::<Gap>::new(), RowReader::new());
         self.each(sql, &[(&Instant(range.since_us), Type::TIMESTAMPTZ)], |row| {

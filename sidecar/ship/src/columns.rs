@@ -19,6 +19,9 @@ pub(crate) fn name<T>(column: &Column<T>) -> Cow<'static, str> {
     }
 }
 
+/// The type in which sums are sent, of no other column: a statement casts it.
+pub(crate) const SUM: Type = Type::VARCHAR_ARRAY;
+
 /// Returns the values of a column in rows, as a parameter of a statement. A sum is sent as text, because no number of a
 /// fixed size holds it.
 pub(crate) fn array<'r, T: 'static>(
@@ -39,7 +42,7 @@ pub(crate) fn array<'r, T: 'static>(
         Sql::Small => boxed(numbers(rows).map(|number| number.map(clamp)), Type::INT4_ARRAY),
         Sql::Flag => boxed(numbers(rows).map(|flag| flag.map(|flag| flag != 0)), Type::BOOL_ARRAY),
         Sql::Text => boxed(values(column, rows).map(|value| string(value, column.absent)), Type::TEXT_ARRAY),
-        Sql::Sum(_) => boxed(values(column, rows).map(sum), Type::TEXT_ARRAY),
+        Sql::Sum(_) => boxed(values(column, rows).map(sum), SUM),
         Sql::Id => boxed(values(column, rows).map(|value| id(value, column.absent)), Type::UUID_ARRAY),
     }
 }

@@ -278,8 +278,11 @@ impl Columns {
     }
 
     fn arrays(&self, first: usize) -> String {
-        let list: Vec<String> = (first..first + self.names.len()).map(|at| format!("${at}")).collect();
-        list.join(", ")
+        let place = |(at, (_, kind)): (usize, &(_, Type))| {
+            let cast = if *kind == columns::SUM { "::numeric[]" } else { "" };
+            format!("${}{cast}", first + at)
+        };
+        self.values.iter().enumerate().map(place).collect::<Vec<_>>().join(", ")
     }
 
     fn parameters<'a>(&'a self, instance: Option<&'a Id>) -> Vec<(&'a (dyn ToSql + Sync), Type)> {

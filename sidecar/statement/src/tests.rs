@@ -44,13 +44,7 @@ fn october(ledger: &Path) -> Vec<Row> {
     let others: Vec<_> =
         ["acme", "acm", "x"].iter().zip(50..).map(|(tenant, n)| exchange(n, 1, tenant)).collect();
     let correction = correction(&rows[0].1, OCTOBER, &rates[0], -1_000_000);
-    let gap = Gap {
-        from_us: NOON_US,
-        until_us: NOON_US + 1,
-        why: "crash".into(),
-        lost_rows: Some(2),
-        totals_kept: false,
-    };
+    let gap = Gap { lost_rows: Some(2), ..Gap::unknown(NOON_US, NOON_US + 1, "lost") };
     let contents = Contents {
         rates: &rates,
         rows: rows.iter().chain(&others).collect(),
@@ -173,8 +167,7 @@ fn closed_month_gives_the_same_bytes_whatever_follows() {
     let made = |of, delta_pico| correction(of, OCTOBER + 1, &rates[1], delta_pico);
     let corrections = [made(&rows[1], 5_000_000), made(unpriced, 70)];
     let from_us = month::begin_us(OCTOBER + 1);
-    let gap =
-        Gap { from_us, until_us: from_us + 9, why: "restored".into(), lost_rows: None, totals_kept: false };
+    let gap = Gap::unknown(from_us, from_us + 9, "restored");
     let contents = Contents {
         rates: &rates,
         rows: vec![&late],

@@ -330,7 +330,12 @@ SELECT
   strftime('%Y-%m-%dT%H:%M:%SZ', until_us / 1000000, 'unixepoch') AS until,
   why                                                   AS why,
   lost_rows                                             AS lost_rows,    -- NULL: not known
-  totals_kept                                           AS totals_kept   -- 1: their totals are of class shed
+  totals_kept                                           AS totals_kept,  -- 1: their totals are of class shed
+  unpriced_rows                                         AS unpriced_rows, -- lost rows without a price
+  CASE WHEN cost_high IS NOT NULL                       -- of the other lost rows; NULL: not known, or in the totals
+       THEN printf('%d.%06d%06d', cost_high / 1000000, cost_high % 1000000, cost_low)
+  END                                                   AS cost,
+  currency                                              AS currency      -- NULL: not known, or the cost is 0
 FROM gap;
 
 -- The audit trail of the ledger.

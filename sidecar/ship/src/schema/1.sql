@@ -263,9 +263,13 @@ CREATE TABLE tokenmeter.gap (
   from_at           timestamptz NOT NULL,
   until_at          timestamptz NOT NULL,
   why               text        NOT NULL,
-  lost_rows         bigint      CONSTRAINT gap_not_negative CHECK (lost_rows >= 0),
+  lost_rows         bigint,
   totals_kept       boolean     NOT NULL,
-  PRIMARY KEY (instance, seq)
+  unpriced_rows     bigint,
+  cost_pico         numeric,
+  currency          text,
+  PRIMARY KEY (instance, seq),
+  CONSTRAINT gap_not_negative CHECK (least(lost_rows, unpriced_rows, cost_pico) >= 0)
 );
 
 -- The closed months.

@@ -161,6 +161,9 @@ COMMENT ON COLUMN tokenmeter.gap.until_at IS 'from_at, until_at: the first and t
 COMMENT ON COLUMN tokenmeter.gap.why IS 'the reason, one word';
 COMMENT ON COLUMN tokenmeter.gap.lost_rows IS 'the number of lost rows; NULL: not known';
 COMMENT ON COLUMN tokenmeter.gap.totals_kept IS 'true: the sums of the lost rows are in `line`';
+COMMENT ON COLUMN tokenmeter.gap.unpriced_rows IS 'the lost rows without a price, of which no amount is known; NULL: not known, or the sums are in the totals';
+COMMENT ON COLUMN tokenmeter.gap.cost_pico IS 'cost_pico, currency: what the other lost rows cost, in 10⁻¹² of the currency; both NULL: not known, or the sums are in the totals; `currency` is NULL, too, if the cost is 0';
+COMMENT ON COLUMN tokenmeter.gap.currency IS 'cost_pico, currency: what the other lost rows cost, in 10⁻¹² of the currency; both NULL: not known, or the sums are in the totals; `currency` is NULL, too, if the cost is 0';
 COMMENT ON TABLE tokenmeter.act IS 'The audit trail of the ledgers: opened, closed, repriced, compacted.';
 COMMENT ON COLUMN tokenmeter.act.instance IS 'instance, seq: the ledger file, and the number in it';
 COMMENT ON COLUMN tokenmeter.act.seq IS 'instance, seq: the ledger file, and the number in it';
@@ -435,6 +438,9 @@ COMMENT ON COLUMN tokenmeter.gaps.why IS 'the reason; `file to be sent again`: t
 COMMENT ON COLUMN tokenmeter.gaps.lost_rows IS 'the number of lost rows; NULL: not known';
 COMMENT ON COLUMN tokenmeter.gaps.totals_kept IS 'true: the sums of the lost rows are in the daily totals';
 COMMENT ON COLUMN tokenmeter.gaps.instance IS 'the ledger file';
+COMMENT ON COLUMN tokenmeter.gaps.unpriced_rows IS 'the lost rows without a price, of which no amount is known; NULL: not known, or the sums are in the totals';
+COMMENT ON COLUMN tokenmeter.gaps.cost IS 'cost, currency: what the other lost rows cost; both NULL: not known, or the sums are in the totals; `currency` is NULL, too, if the cost is 0';
+COMMENT ON COLUMN tokenmeter.gaps.currency IS 'cost, currency: what the other lost rows cost; both NULL: not known, or the sums are in the totals; `currency` is NULL, too, if the cost is 0';
 COMMENT ON VIEW tokenmeter.audit IS 'The audit trail of the ledgers.';
 COMMENT ON COLUMN tokenmeter.audit.at IS 'at, what, who: the time, the action, the actor';
 COMMENT ON COLUMN tokenmeter.audit.what IS 'at, what, who: the time, the action, the actor';

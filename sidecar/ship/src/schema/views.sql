@@ -293,7 +293,10 @@ SELECT
   why                                                   AS why,
   lost_rows                                             AS lost_rows,
   totals_kept                                           AS totals_kept,
-  instance                                              AS instance
+  instance                                              AS instance,
+  unpriced_rows                                         AS unpriced_rows,
+  cost_pico * 0.000000000001                            AS cost,
+  currency                                              AS currency
 FROM tokenmeter.gap
 UNION ALL
 SELECT
@@ -302,7 +305,10 @@ SELECT
   'file to be sent again',
   NULL,
   false,
-  instance
+  instance,
+  NULL,
+  NULL,
+  NULL
 FROM tokenmeter.file WHERE resend_since IS NOT NULL
 UNION ALL
 -- A file of a closed month that did not arrive to its end: after the exchange whose id has the time of the last one.
@@ -314,7 +320,10 @@ SELECT
   'unshipped',
   NULL,
   false,
-  instance
+  instance,
+  NULL,
+  NULL,
+  NULL
 FROM tokenmeter.file
 WHERE NOT ended AND late_of IS NULL AND NOT is_central AND month <= (SELECT max(month) FROM tokenmeter.closing);
 

@@ -5,9 +5,9 @@ use std::thread;
 
 use ledger::export::{Cursor, Origin, ShipBatch};
 use ledger::source::{Correction, DeviceTotal, Gap, MadeCorrection, Range, Share, Source};
-use ledger::{Class, DailyTotal, GpuSums, Sums, TotalKey};
+use ledger::{Class, DailyTotal, GpuSums, LostCost, Sums, TotalKey};
 use meter::{ExchangeId, TokenType};
-use price::Rate;
+use price::{Currency, Rate};
 use report::{Key, Query, make};
 
 use super::rows::{NOON_US, added_up, batch, by_key, energy, origin, rate, row, rows};
@@ -243,13 +243,7 @@ fn store_keeps_its_last_exchange() {
 #[ignore = "needs PostgreSQL"]
 fn lost_file_is_noted_in_earlier_ranges() {
     let (url, mut client) = store();
-    let gap = |why: &str| Gap {
-        from_us: NOON_US,
-        until_us: NOON_US + 9,
-        why: why.into(),
-        lost_rows: None,
-        totals_kept: false,
-    };
+    let gap = |why: &str| Gap::unknown(NOON_US, NOON_US + 9, why);
     let batch = ShipBatch { gaps: vec![(1, gap("crash")), (2, gap("corrupt"))], ..batch(Vec::new()) };
     send(&mut client, origin(1), "host", &batch).unwrap();
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
@@ -270,16 +264,17 @@ fn corrections_and_gaps_are_read_back_unchanged() {
         line: DailyTotal { sums: Sums { exchanges: 1, ..correction(-17).sums }, ..correction(-17) },
         ended_us: NOON_US,
     };
-    let gap = Gap {
-        from_us: NOON_US,
-        until_us: NOON_US + 9,
-        why: "killed".into(),
-        lost_rows: None,
-        totals_kept: false,
+    let crash = Gap::unknown(NOON_US, NOON_US + 9, "crash");
+    // More than 64 bits hold.
+    let cost = LostCost {
+        unpriced_rows: Some(2),
+        cost_pico: Some(i128::from(i64::MAX) * 1_000),
+        currency: Some(Currency(*b"EUR")),
     };
+    let lost = Gap { why: "lost".into(), lost_rows: Some(3), cost, ..crash.clone() };
     let batch = ShipBatch {
         corrections: vec![MadeCorrection { act: 4, correction: correction.clone() }],
-        gaps: vec![(1, gap.clone())],
+        gaps: vec![(1, crash.clone()), (2, lost.clone())],
         ..batch(Vec::new())
     };
     for _ in 0..2 {
@@ -287,7 +282,11 @@ fn corrections_and_gaps_are_read_back_unchanged() {
     }
     assert_eq!(lines(&url), std::slice::from_ref(&correction.line));
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
-    assert_eq!(central.gaps(&Range::ALL).unwrap(), [gap]);
+    assert_eq!(central.gaps(&Range::ALL).unwrap(), [crash, lost]);
+    let view = "SELECT string_agg(concat_ws(' ', why, unpriced_rows, trim_scale(cost), currency), ', ' \
+                ORDER BY why) FROM tokenmeter.gaps";
+    let said: String = client.query_one(view, &[]).unwrap().get(0);
+    assert_eq!(said, "crash, lost 2 9223372036.854775807 EUR");
     let mut back = Vec::new();
     central
         .corrections(&Range::ALL, &mut |month, correction| {

@@ -303,11 +303,9 @@ fn resent_rows_are_no_gap() {
     schema::ensure(&mut owner).unwrap();
     let taken = |rows: u64| {
         let gap = Gap {
-            from_us: NOON_US,
-            until_us: NOON_US + 1,
-            why: "retention".into(),
             lost_rows: Some(rows),
             totals_kept: true,
+            ..Gap::unknown(NOON_US, NOON_US + 1, "retention")
         };
         let next = Cursor { exchange: rows as i64, ..Cursor::default() };
         ShipBatch { gaps: vec![(-1, gap)], next, ..ShipBatch::default() }
