@@ -45,32 +45,41 @@ const BODY_BYTES: usize = 512;
 pub(crate) struct NamedIds {
     path: [u64; 2],
     query: Vec<u64>,
-    /// The body; empty if it is too long.
-    body: Vec<u8>,
-    /// The body has bytes.
-    pub(crate) has_body: bool,
+    /// The body, in place: an allocation costs more than the room.
+    body: [u8; BODY_BYTES],
+    /// The length of the body so far; over that room it is too long.
+    length: usize,
 }
 
 impl NamedIds {
     /// Reads those of a path and of a query.
     pub(crate) fn of(path: &str, query: Option<&str>) -> Self {
-        let mut items = path.rsplit('/').filter(|item| !item.is_empty()).map(fingerprint::<str>);
-        let path = [items.next().unwrap_or(0), items.next().unwrap_or(0)];
+        let mut rest = path;
+        let path = [(); 2].map(|()| {
+            rest = rest.trim_end_matches('/');
+            // Bytes cost less to compare than characters.
+            let item = &rest[rest.bytes().rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1)..];
+            rest = &rest[..rest.len() - item.len()];
+            fingerprint(item)
+        });
         let values = query.into_iter().flat_map(parameters);
         let query =
             values.filter_map(|(_, value)| str::from_utf8(&value).ok().map(fingerprint::<str>)).collect();
-        Self { path, query, body: Vec::new(), has_body: false }
+        Self { path, query, body: [0; BODY_BYTES], length: 0 }
     }
 
     /// Keeps a slice of a short body.
     pub(crate) fn read(&mut self, bytes: &[u8]) {
-        let is_first = !self.has_body;
-        self.has_body |= !bytes.is_empty();
-        if self.body.len() + bytes.len() > BODY_BYTES {
-            self.body.clear();
-        } else if is_first || !self.body.is_empty() {
-            self.body.extend_from_slice(bytes);
+        let end = self.length.saturating_add(bytes.len());
+        if let Some(room) = self.body.get_mut(self.length..end) {
+            room.copy_from_slice(bytes);
         }
+        self.length = end;
+    }
+
+    /// Returns true if the body has bytes.
+    pub(crate) fn has_body(&self) -> bool {
+        self.length > 0
     }
 
     /// Returns true if one of them is this id.
@@ -79,6 +88,7 @@ impl NamedIds {
         let is_id = |text: &[u8]| is_string(text) && &text[1..text.len() - 1] == id.as_bytes();
         let named = fingerprint(id);
         let is_in_head = self.path.contains(&named) || self.query.contains(&named);
-        is_in_head || self.body.windows(id.len() + 2).any(is_id)
+        let body = self.body.get(..self.length).unwrap_or_default();
+        is_in_head || body.windows(id.len() + 2).any(is_id)
     }
 }

@@ -30,9 +30,10 @@ impl RequestReader {
     ) -> Self {
         // Servers of the other dialects take only JSON, some of them under any type.
         let may_be_form = matches!(dialect, Dialect::Transcription | Dialect::Unknown);
-        let mut types = headers.get_all(CONTENT_TYPE).iter();
+        let types = headers.get_all(CONTENT_TYPE);
+        let mut each = types.iter();
         // Of two types, some servers take the first and some the last.
-        let form = types.next().filter(|_| may_be_form && types.next().is_none());
+        let form = each.next().filter(|_| may_be_form && each.next().is_none());
         match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
             Some(fields) => Self::Form(Box::new(fields)),
             None => {
@@ -41,7 +42,7 @@ impl RequestReader {
                     None => RequestScanner::new(),
                 };
                 let scanner = scanner.casing(casing(kind));
-                match FormNames::of(headers) {
+                match FormNames::of(&types) {
                     Some(names) => Self::JsonOrForm(Box::new((scanner, names))),
                     None => Self::Json(Box::new(scanner)),
                 }

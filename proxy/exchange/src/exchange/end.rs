@@ -108,7 +108,7 @@ impl Exchange {
         let (close, mut body) = self.end_body(&mut meter, close, at);
         let was_unknown = self.dialect == Dialect::Unknown;
         let runs_model = meter.request().runs_model();
-        let has_body = self.named_ids.as_ref().is_none_or(|ids| ids.has_body);
+        let has_body = self.named_ids.as_ref().is_none_or(|ids| ids.has_body());
         let shows_run = meter.is_counted_by_engine() || runs_model && has_body;
         let may_repeat = self.is_fetch || self.is_of_unknown_path() && !shows_run;
         let is_tentative = was_unknown && !self.is_streamed();
