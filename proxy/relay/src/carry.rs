@@ -31,39 +31,42 @@ use crate::response::interim::Interim;
 use crate::{clock, limits};
 
 /// Forwards one request and returns its response, whose body continues to read the upstream; `None` if the client left.
-pub(crate) async fn forward(
+/// Not an `async fn`: its future would hold the request twice.
+pub(crate) fn forward(
     connections: Rc<Connections>,
     client: Rc<Client>,
     upstream: usize,
     request: Request<RequestBody>,
-) -> Option<Response<ResponseBody>> {
+) -> impl Future<Output = Option<Response<ResponseBody>>> {
     let begun = clock::now();
-    let (mut parts, body) = request.into_parts();
-    let has_body = !body.is_end_stream();
-    let worker = (&connections.worker, &connections.watched);
-    let opened = match open(worker, &client, upstream, (&mut parts, has_body), begun) {
-        Ok(opened) => opened,
-        Err(answer) => {
-            if has_body {
-                client.leave_unread();
+    async move {
+        let (mut parts, body) = request.into_parts();
+        let has_body = !body.is_end_stream();
+        let worker = (&connections.worker, &connections.watched);
+        let opened = match open(worker, &client, upstream, (&mut parts, has_body), begun) {
+            Ok(opened) => opened,
+            Err(answer) => {
+                if has_body {
+                    client.leave_unread();
+                }
+                return Some(own(answer, parts.version != Version::HTTP_2));
             }
-            return Some(own(answer, parts.version != Version::HTTP_2));
-        }
-    };
-    let in_flight = Rc::clone(&opened.in_flight);
-    match carry(opened, &connections, parts, body).await {
-        Ok(mut response) => {
-            let is_last = in_flight.is_http1 && in_flight.worker.draining.get();
-            if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        };
+        let in_flight = Rc::clone(&opened.in_flight);
+        match carry(opened, &connections, parts, body).await {
+            Ok(mut response) => {
+                let is_last = in_flight.is_http1 && in_flight.worker.draining.get();
+                if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Some(response)
             }
-            Some(response)
-        }
-        Err(Stop::ClientGone) => None,
-        Err(Stop::Reject(answer)) => {
-            let answer = reject(&in_flight, answer);
-            let is_last = !in_flight.is_complete() || in_flight.worker.draining.get();
-            Some(own(answer, in_flight.is_http1 && is_last))
+            Err(Stop::ClientGone) => None,
+            Err(Stop::Reject(answer)) => {
+                let answer = reject(&in_flight, answer);
+                let is_last = !in_flight.is_complete() || in_flight.worker.draining.get();
+                Some(own(answer, in_flight.is_http1 && is_last))
+            }
         }
     }
 }

@@ -76,10 +76,6 @@ pub(crate) struct Undecided {
 }
 
 /// A decision about a request that is not rejected.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is taken apart at once; a box would be one more allocation"
-)]
 pub(crate) enum Decision {
     /// It depends on the body, which is buffered first.
     NeedBody,

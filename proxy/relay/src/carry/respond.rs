@@ -1,5 +1,6 @@
 //! The response to the client: its head, and the body that continues to read the upstream.
 
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -27,67 +28,76 @@ use crate::{Passthrough, clock};
 
 /// Makes the response to the client. `upgrade`: the session that begins if the protocol is switched, where the request
 /// asks for that; `unmetered`: the reason why the request is not metered.
-pub(crate) async fn respond(
+/// Not an `async fn`: its future would hold the response twice.
+pub(crate) fn respond(
     connections: &Rc<Connections>,
     in_flight: &Rc<InFlight>,
     sent: Sent,
     upgrade: Option<Opened>,
     unmetered: Option<Passthrough>,
-) -> Result<http::Response<ResponseBody>, Stop> {
+) -> impl Future<Output = Result<http::Response<ResponseBody>, Stop>> {
     let at = clock::now();
-    let worker = &in_flight.worker;
-    let Sent { mut connection, response, mut first } = sent;
-    let (mut head, mut body) = response.into_parts();
-    let verdict = Response::head(in_flight, head.status, &head.headers, upgrade.is_some(), at)?;
-    let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
-    let session = match (upgrade, unmetered) {
-        (Some(opened), Some(reason)) => session(worker, opened, reason, &head),
-        _ => None,
-    };
+    async move {
+        let worker = &in_flight.worker;
+        let Sent { mut connection, response, mut first } = sent;
+        let (mut head, mut body) = response.into_parts();
+        let verdict = Response::head(in_flight, head.status, &head.headers, upgrade.is_some(), at)?;
+        let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
+        let session = match (upgrade, unmetered) {
+            (Some(opened), Some(reason)) => session(worker, opened, reason, &head),
+            _ => None,
+        };
 
-    head.version = Version::HTTP_11;
-    head.headers = headers::for_client(head.headers, switching);
-    if head.headers.contains_key(TRANSFER_ENCODING) {
-        // The one that did not frame the body (RFC 9112 §6.3).
-        head.headers.remove(CONTENT_LENGTH);
-        if !in_flight.is_http1 {
-            head.headers.remove(TRANSFER_ENCODING);
-        }
-    }
-    let mut response = match verdict {
-        Verdict::Known(response) => response,
-        Verdict::ByBody(undecided) => {
-            // The first bytes of a rejection were read before.
-            if first.is_none() {
-                first = timeout(HOLD_TIME, tee::first(&mut connection, &mut body)).await.ok();
+        head.version = Version::HTTP_11;
+        head.headers = headers::for_client(head.headers, switching);
+        if head.headers.contains_key(TRANSFER_ENCODING) {
+            // The one that did not frame the body (RFC 9112 §6.3).
+            head.headers.remove(CONTENT_LENGTH);
+            if !in_flight.is_http1 {
+                head.headers.remove(TRANSFER_ENCODING);
             }
-            let beginning = tee::data(first.as_ref()).map_or(&b""[..], |bytes| bytes);
-            undecided.decide(beginning, head.headers.contains_key(CONTENT_LENGTH))
         }
-    };
-    if response.is_edited() {
-        head.headers.remove(CONTENT_LENGTH);
-    }
+        let mut response = match verdict {
+            Verdict::Known(response) => response,
+            Verdict::ByBody(undecided) => {
+                // The first bytes of a rejection were read before.
+                if first.is_none() {
+                    first = timeout(HOLD_TIME, tee::first(&mut connection, &mut body)).await.ok();
+                }
+                let beginning = tee::data(first.as_ref()).map_or(&b""[..], |bytes| bytes);
+                undecided.decide(beginning, head.headers.contains_key(CONTENT_LENGTH))
+            }
+        };
+        if response.is_edited() {
+            head.headers.remove(CONTENT_LENGTH);
+        }
 
-    let body = if switching {
-        // Boxed: it holds the connection several times, and few requests switch.
-        let upstream_io = Box::pin(connection.into_upstream_io()).await;
-        let invalid = |fault| Answer::invalid(in_flight.upstream_name(), fault);
-        let upstream_io = upstream_io.ok_or_else(|| invalid("broke off while switching protocols"))?;
-        in_flight.client.switch(upstream_io, session);
-        ResponseBody::Empty
-    } else if first.is_none() && body.is_end_stream() {
-        let mut driven = Context::from_waker(Waker::noop());
-        response.end(at);
-        tee::give(connections, in_flight, Some(connection), false, &mut driven);
-        declared(&head, in_flight.is_http1)
-    } else {
-        in_flight.watch();
-        let response = (Rc::clone(in_flight), response);
-        ResponseBody::Tee(Tee::new(body, connection, Rc::clone(connections), response, first.map(Box::new)))
-    };
-    in_flight.spent(at);
-    Ok(http::Response::from_parts(head, body))
+        let body = if switching {
+            // Boxed: it holds the connection several times, and few requests switch.
+            let upstream_io = Box::pin(connection.into_upstream_io()).await;
+            let invalid = |fault| Answer::invalid(in_flight.upstream_name(), fault);
+            let upstream_io = upstream_io.ok_or_else(|| invalid("broke off while switching protocols"))?;
+            in_flight.client.switch(upstream_io, session);
+            ResponseBody::Empty
+        } else if first.is_none() && body.is_end_stream() {
+            let mut driven = Context::from_waker(Waker::noop());
+            response.end(at);
+            tee::give(connections, in_flight, Some(connection), false, &mut driven);
+            declared(&head, in_flight.is_http1)
+        } else {
+            in_flight.watch();
+            let response = (Rc::clone(in_flight), response);
+            ResponseBody::Tee(Tee::new(
+                body,
+                connection,
+                Rc::clone(connections),
+                response,
+                first.map(Box::new),
+            ))
+        };
+        in_flight.spent(at);
+        Ok(http::Response::from_parts(head, body))
+    }
 }
 
 /// The session of a connection that switches protocols. Otherwise the request is counted by the reason why it, or the

@@ -31,115 +31,119 @@ pub(crate) struct Sent {
 
 /// Sends `request`, which the client began at `begun`. A further attempt follows only if nothing was sent, or the server
 /// states that it processed nothing.
-pub(crate) async fn send(
+/// Not an `async fn`: its future would hold the request twice.
+pub(crate) fn send(
     connections: &Connections,
     in_flight: &InFlight,
     mut request: Request<Upload>,
     (interim, begun): (&Interim, Tick),
-) -> Result<Sent, Stop> {
+) -> impl Future<Output = Result<Sent, Stop>> {
     let worker = &in_flight.worker;
-    let index = in_flight.upstream;
-    let (upstream, pool) = (&worker.plan.upstreams[index], &connections.pools[index]);
-    let mut is_counted = false;
-    let mut count = || {
-        if !std::mem::replace(&mut is_counted, true) {
-            in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
-        }
-    };
-    let (mut since, mut refusals) = (begun, 0);
-    // Without TLS there is no HTTP/2, and no connection is shared.
-    let mut is_unshared = upstream.target.is_secure() && has_long_head(&request);
-    loop {
-        // HTTP/2 cannot switch protocols.
-        let need = if request.headers().contains_key(UPGRADE) || pool.needs_http1.get() {
-            Need::Http1
-        } else if is_unshared {
-            Need::Unshared
-        } else {
-            Need::Any
-        };
-        let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
-        if !(slot.grow_in_turn(1) || slot.grow_soon(1, in_flight.retry_pause()).await) {
-            return Err(Answer::upstream_full(&upstream.name).into());
-        }
-        if need == Need::Any && pool.shared.is_idle() {
-            // The server may have ended an idle connection: the runtime reads that first.
-            tokio::task::yield_now().await;
-        }
-        let (mut connection, ready) = match pool.take(need) {
-            Some(connection) => (connection, since),
-            None => {
-                // Boxed: most requests find a connection.
-                let mut opening = Box::pin(open(connections, in_flight, need));
-                let opened = std::future::poll_fn(|cx| {
-                    request.body_mut().read_ahead(cx);
-                    opening.as_mut().poll(cx)
-                });
-                (opened.await?, clock::now())
+    async move {
+        let index = in_flight.upstream;
+        let (upstream, pool) = (&worker.plan.upstreams[index], &connections.pools[index]);
+        let mut is_counted = false;
+        let mut count = || {
+            if !std::mem::replace(&mut is_counted, true) {
+                in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
             }
         };
-        connection.occupy(slot, in_flight.holder.clone());
-        in_flight.carrier.set(if connection.has_socket() { Carrier::Socket } else { Carrier::Stream });
-        let reported = interim.clone();
-        connection.http.report_interim(&mut request, move |status, fields| reported.push(status, fields));
-        let mut waiting = pin!(connection.http.send(request));
-        let mut is_sent = false;
-        let received = std::future::poll_fn(|cx| {
-            let PooledConnection { http, waker, .. } = &mut *connection;
-            // If the body arrived with its head, taking its first frame wakes this waker, which withholds that wake.
-            waker.follow(cx);
-            let mut driving = Context::from_waker(waker.waker());
-            let mut driven = http.drive(&mut driving);
-            if !is_sent && let UploadState::Complete(at) = in_flight.upload.get() {
-                is_sent = true;
-                count();
-                in_flight.spent(at.max(ready));
+        let (mut since, mut refusals) = (begun, 0);
+        // Without TLS there is no HTTP/2, and no connection is shared.
+        let is_secure = upstream.target.is_secure();
+        let mut is_unshared = is_secure && has_long_head(&request);
+        loop {
+            // HTTP/2 cannot switch protocols.
+            let need = if pool.needs_http1.get() || is_secure && request.headers().contains_key(UPGRADE) {
+                Need::Http1
+            } else if is_unshared {
+                Need::Unshared
+            } else {
+                Need::Any
+            };
+            let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
+            if !(slot.grow_in_turn(1) || slot.grow_soon(1, in_flight.retry_pause()).await) {
+                return Err(Answer::upstream_full(&upstream.name).into());
             }
-            let polled = waiting.as_mut().poll(&mut driven);
-            if let Some(heads) = interim.take() {
-                in_flight.client.interim(heads.as_bytes());
+            if need == Need::Any && pool.shared.is_idle() {
+                // The server may have ended an idle connection: the runtime reads that first.
+                tokio::task::yield_now().await;
             }
-            if interim.is_flood() {
-                return Poll::Ready(Received::Flood);
-            }
-            match polled {
-                Poll::Ready(Ok(response)) => Poll::Ready(Received::Head(response)),
-                Poll::Ready(Err(error)) => Poll::Ready(Received::Error(Box::new(error))),
-                Poll::Pending if connection.http.release() => {
-                    // A request that was still queued comes back now.
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
+            let (mut connection, ready) = match pool.take(need) {
+                Some(connection) => (connection, since),
+                None => {
+                    // Boxed: most requests find a connection.
+                    let mut opening = Box::pin(open(connections, in_flight, need));
+                    let opened = std::future::poll_fn(|cx| {
+                        request.body_mut().read_ahead(cx);
+                        opening.as_mut().poll(cx)
+                    });
+                    (opened.await?, clock::now())
                 }
-                Poll::Pending => Poll::Pending,
-            }
-        })
-        .await;
-        let SendError { unsent, cause } = match received {
-            Received::Head(response) => {
-                // A server may answer before it has the whole request.
-                count();
-                return Ok(Sent { connection, response, first: None });
-            }
-            Received::Flood => return Err(Answer::interim_flood(&upstream.name).into()),
-            Received::Error(error) => *error,
-        };
-        let may_repeat = match cause {
-            SendFailure::NeedsHttp1 => {
-                pool.needs_http1.set(true);
-                true
-            }
-            SendFailure::Refused => refusals < limits::H2_REFUSALS,
-            // If this request is the cause, its next connection has no streams of others.
-            SendFailure::ConnectionError => !std::mem::replace(&mut is_unshared, true),
-            // Nothing was sent, so nothing is sent twice. A new connection gets no second attempt.
-            _ => connection.is_reused,
-        };
-        refusals += 1;
-        request = match unsent.filter(|_| may_repeat) {
-            Some(unsent) => unsent,
-            None => return Err(unanswered(&upstream.name, cause)),
-        };
-        since = clock::now();
+            };
+            connection.occupy(slot, in_flight.holder.clone());
+            in_flight.carrier.set(if connection.has_socket() { Carrier::Socket } else { Carrier::Stream });
+            let reported = interim.clone();
+            connection.http.report_interim(&mut request, move |status, fields| reported.push(status, fields));
+            let mut waiting = pin!(connection.http.send(request));
+            let mut is_sent = false;
+            let received = std::future::poll_fn(|cx| {
+                let PooledConnection { http, waker, .. } = &mut *connection;
+                // If the body arrived with its head, taking its first frame wakes this waker, which withholds that wake.
+                waker.follow(cx);
+                let mut driving = Context::from_waker(waker.waker());
+                let mut driven = http.drive(&mut driving);
+                if !is_sent && let UploadState::Complete(at) = in_flight.upload.get() {
+                    is_sent = true;
+                    count();
+                    in_flight.spent(at.max(ready));
+                }
+                let polled = waiting.as_mut().poll(&mut driven);
+                if let Some(heads) = interim.take() {
+                    in_flight.client.interim(heads.as_bytes());
+                }
+                if interim.is_flood() {
+                    return Poll::Ready(Received::Flood);
+                }
+                match polled {
+                    Poll::Ready(Ok(response)) => Poll::Ready(Received::Head(response)),
+                    Poll::Ready(Err(error)) => Poll::Ready(Received::Error(Box::new(error))),
+                    Poll::Pending if connection.http.release() => {
+                        // A request that was still queued comes back now.
+                        cx.waker().wake_by_ref();
+                        Poll::Pending
+                    }
+                    Poll::Pending => Poll::Pending,
+                }
+            })
+            .await;
+            let SendError { unsent, cause } = match received {
+                Received::Head(response) => {
+                    // A server may answer before it has the whole request.
+                    count();
+                    return Ok(Sent { connection, response, first: None });
+                }
+                Received::Flood => return Err(Answer::interim_flood(&upstream.name).into()),
+                Received::Error(error) => *error,
+            };
+            let may_repeat = match cause {
+                SendFailure::NeedsHttp1 => {
+                    pool.needs_http1.set(true);
+                    true
+                }
+                SendFailure::Refused => refusals < limits::H2_REFUSALS,
+                // If this request is the cause, its next connection has no streams of others.
+                SendFailure::ConnectionError => !std::mem::replace(&mut is_unshared, true),
+                // Nothing was sent, so nothing is sent twice. A new connection gets no second attempt.
+                _ => connection.is_reused,
+            };
+            refusals += 1;
+            request = match unsent.filter(|_| may_repeat) {
+                Some(unsent) => unsent,
+                None => return Err(unanswered(&upstream.name, cause)),
+            };
+            since = clock::now();
+        }
     }
 }
 

@@ -33,7 +33,9 @@ use crate::request::tenant::TenantResolver;
 pub(crate) struct Upload {
     /// Its source; `None` after its end.
     body: Option<RequestBody>,
-    /// Frames that were read and not yet forwarded.
+    /// Bytes that were read and not yet forwarded: those of a whole body need no queue.
+    first: Bytes,
+    /// Frames that were read and not yet forwarded, after these bytes.
     ahead: VecDeque<Result<Frame<Bytes>, BodyError>>,
     /// Its part of the memory for buffered bodies, while there are frames ahead.
     share: Option<Rc<Permit>>,
@@ -55,6 +57,7 @@ impl Upload {
         }
         Self {
             body: Some(body),
+            first: Bytes::new(),
             ahead: VecDeque::new(),
             share: None,
             resolver: Some(resolver),
@@ -64,34 +67,31 @@ impl Upload {
 
     /// A copy of the body in memory, with its trailers. The exchange has already read it.
     pub(crate) fn again(body: Bytes, trailers: Option<HeaderMap>, in_flight: &Rc<InFlight>) -> Self {
-        let trailers = trailers.map(Frame::trailers);
-        let ahead = [Frame::data(body)].into_iter().chain(trailers).map(Ok).collect();
-        Self { body: None, ahead, share: None, resolver: None, in_flight: Rc::clone(in_flight) }
+        let ahead = trailers.map(|trailers| Ok(Frame::trailers(trailers))).into_iter().collect();
+        Self { body: None, first: body, ahead, share: None, resolver: None, in_flight: Rc::clone(in_flight) }
     }
 
     /// The next frame to send.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let Some(frame) = self.ahead.pop_front() else {
-            self.share = None;
-            return self.poll_body(cx);
-        };
-        match frame.map(Frame::into_data) {
-            // As much as the connection's buffer holds, so that sent memory can be released.
-            Ok(Ok(mut bytes)) => {
-                let piece = bytes.split_to(bytes.len().min(BUFFER_BYTES));
-                if !bytes.is_empty() {
-                    self.ahead.push_front(Ok(Frame::data(bytes)));
-                }
-                Poll::Ready(Some(Ok(Frame::data(piece))))
+        if self.first.is_empty() {
+            let Some(frame) = self.ahead.pop_front() else {
+                self.share = None;
+                return self.poll_body(cx);
+            };
+            match frame.map(Frame::into_data) {
+                Ok(Ok(bytes)) => self.first = bytes,
+                Ok(Err(trailers)) => return Poll::Ready(Some(Ok(trailers))),
+                Err(error) => return Poll::Ready(Some(Err(error))),
             }
-            Ok(Err(trailers)) => Poll::Ready(Some(Ok(trailers))),
-            Err(error) => Poll::Ready(Some(Err(error))),
         }
+        // As much as the connection's buffer holds, so that sent memory can be released.
+        let piece = self.first.split_to(self.first.len().min(BUFFER_BYTES));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     /// Reads one slice ahead, if there is one.
     pub(crate) fn read_ahead(&mut self, cx: &mut Context<'_>) {
-        if self.ahead.is_empty()
+        if !self.has_ahead()
             && self.in_flight.is_open()
             && let Poll::Ready(Some(frame)) = self.poll_body(cx)
         {
@@ -134,7 +134,7 @@ impl Upload {
         in_flight.gather(0);
         let whole = gathered.join();
         if !whole.is_empty() {
-            self.ahead.push_back(Ok(Frame::data(whole.clone())));
+            self.first = whole.clone();
             self.share = Some(Rc::new(share));
         }
         let gathered = match rest.as_ref().map(Frame::trailers_ref) {
@@ -149,6 +149,10 @@ impl Upload {
         Ok(gathered)
     }
 
+    fn has_ahead(&self) -> bool {
+        !(self.first.is_empty() && self.ahead.is_empty())
+    }
+
     /// The buffered body's part of the memory, for a caller that keeps the body longer.
     pub(crate) fn share(&self) -> Option<Rc<Permit>> {
         self.share.clone()
@@ -161,6 +165,7 @@ impl Upload {
 
     /// Replaces a completely buffered body by these slices. Its trailers stay.
     pub(crate) fn replace(&mut self, slices: impl Iterator<Item = Bytes>) {
+        self.first = Bytes::new();
         let trailers = self.ahead.pop_back().filter(|frame| frame.as_ref().is_ok_and(Frame::is_trailers));
         let slices = slices.filter(|slice| !slice.is_empty()).map(|slice| Ok(Frame::data(slice)));
         self.ahead = slices.chain(trailers).collect();
@@ -236,7 +241,8 @@ fn fail(in_flight: &InFlight, error: BodyError) -> BodyError {
 
 impl UpstreamBody for Upload {
     fn put_back(&mut self, slices: Vec<Bytes>) {
-        for slice in slices.into_iter().rev() {
+        let first = std::mem::take(&mut self.first);
+        for slice in slices.into_iter().chain([first]).rev().filter(|slice| !slice.is_empty()) {
             self.ahead.push_front(Ok(Frame::data(slice)));
         }
     }
@@ -263,12 +269,12 @@ impl Body for Upload {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ahead.is_empty() && self.body.as_ref().is_none_or(Body::is_end_stream)
+        !self.has_ahead() && self.body.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
         let ahead = self.ahead.iter().filter_map(|frame| frame.as_ref().ok()?.data_ref());
-        let ahead: u64 = ahead.map(|bytes| bytes.len() as u64).sum();
+        let ahead = self.first.len() as u64 + ahead.map(|bytes| bytes.len() as u64).sum::<u64>();
         let rest = self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
         let mut hint = SizeHint::new();
         hint.set_lower(rest.lower().saturating_add(ahead));

@@ -42,7 +42,8 @@ pub(crate) enum Usage {
 pub(crate) struct Edited {
     /// The new body.
     pub(crate) slices: Vec<Bytes>,
-    pub(crate) original: Original,
+    /// Boxed: few requests have one, and all futures would have room for it.
+    pub(crate) original: Box<Original>,
 }
 
 impl UsagePolicy<'_> {
@@ -161,6 +162,7 @@ fn inject(
     });
     let (slices, length, added, plain) = edited.ok_or(None)?.map_err(Some)?;
     let original = Original { parts: parts.clone(), body: body.clone(), added, client, plain };
+    let original = Box::new(original);
     if parts.headers.contains_key(CONTENT_LENGTH) {
         parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
