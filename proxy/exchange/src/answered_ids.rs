@@ -60,7 +60,7 @@ impl NamedIds {
             // Bytes cost less to compare than characters.
             let item = &rest[rest.bytes().rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1)..];
             rest = &rest[..rest.len() - item.len()];
-            fingerprint(item)
+            if item.is_empty() { 0 } else { fingerprint(item) }
         });
         let values = query.into_iter().flat_map(parameters);
         let query =
@@ -82,13 +82,42 @@ impl NamedIds {
         self.length > 0
     }
 
-    /// Returns true if one of them is this id.
+    /// Returns true if one of them is this id. An empty id names no answer: some servers give each answer one.
     pub(crate) fn contain(&self, id: &str) -> bool {
         let is_string = |text: &[u8]| text.first() == Some(&b'"') && text.last() == Some(&b'"');
         let is_id = |text: &[u8]| is_string(text) && &text[1..text.len() - 1] == id.as_bytes();
         let named = fingerprint(id);
         let is_in_head = self.path.contains(&named) || self.query.contains(&named);
         let body = self.body.get(..self.length).unwrap_or_default();
-        is_in_head || body.windows(id.len() + 2).any(is_id)
+        !id.is_empty() && (is_in_head || body.windows(id.len() + 2).any(is_id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NamedIds;
+
+    #[test]
+    fn ids_are_named_in_path_query_and_body() {
+        let names = |path: &str, query: Option<&str>, body: &str, id: &str| {
+            let mut ids = NamedIds::of(path, query);
+            body.as_bytes().chunks(3).for_each(|slice| ids.read(slice));
+            ids.contain(id)
+        };
+        let long = format!("{{\"id\":\"a-1\",\"x\":\"{}\"}}", "x".repeat(512));
+        for (path, query, body, id, is_named) in [
+            ("/jobs/a-1", None, "", "a-1", true),
+            ("/jobs//a-1//result/", None, "", "a-1", true),
+            ("/a-1/jobs/result", None, "", "a-1", false),
+            ("a-1", None, "", "a-1", true),
+            ("/poll", Some("job=a%2D1"), "", "a-1", true),
+            ("/poll", None, "{\"job\":\"a-1\"}", "a-1", true),
+            ("/poll", None, "{\"job\":\"a-11\"}", "a-1", false),
+            ("/poll", None, &*long, "a-1", false),
+            // An id that says nothing.
+            ("/", Some("x="), "{\"stop\":\"\"}", "", false),
+        ] {
+            assert_eq!(names(path, query, body, id), is_named, "{path} {query:?} {body} {id}");
+        }
     }
 }

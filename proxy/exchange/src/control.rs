@@ -14,7 +14,7 @@ pub(crate) fn is_control(path: &str) -> bool {
 
 /// Returns true if a POST to `path` (as the upstream will see it) gives a model another name: Ollama's. Behind a cheap name
 /// a dear model would run.
-pub fn names_model(path: &str) -> bool {
+pub fn renames_model(path: &str) -> bool {
     let is = |path: &str| {
         let last = split_last(path).map_or("", |(_, last)| last);
         is_control(path) && ["copy", "create"].iter().any(|name| name.eq_ignore_ascii_case(last))

@@ -1,6 +1,7 @@
-//! The parameters of a body that says to be a form, and is read as JSON. Most servers read JSON under any type, and curl's
-//! default type is a form's. But LiteLLM reads a form then, and one text can be both: `{"model":"a","x":"&model=b"}`. So it can
-//! be two texts in two encodings, and some frameworks read the one that the type names.
+//! The parameters of a body whose content type is a form's, and which is read as JSON. Most servers read JSON under any
+//! type, and curl's default type is a form's. But LiteLLM then reads a form, and one text can be both:
+//! `{"model":"a","x":"&model=b"}`. One text can also name two models in two encodings; some frameworks use the encoding
+//! that the content type names.
 
 use http::HeaderValue;
 use http::header::GetAll;
@@ -9,7 +10,7 @@ use crate::head_models;
 use crate::query::unescaped;
 use crate::word_list;
 
-/// Finds out whether a parameter may name a model.
+/// A search for a parameter that may name a model.
 pub(crate) struct FormNames {
     name: [u8; NAME_BYTES],
     /// The length of the parameter's name so far; `None` in its value, and before the first separator.

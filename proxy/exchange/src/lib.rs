@@ -101,7 +101,7 @@ mod names;
 
 pub use self::answered_ids::AnsweredIds;
 pub use self::exchange::{CallerFacts, Edits, Ended, Exchange, Head, Setup, UsageHabits};
-pub use control::names_model;
+pub use control::renames_model;
 pub use decode::DecodeError;
 pub use detached::begins_detached;
 pub use detached_work::DetachedWork;

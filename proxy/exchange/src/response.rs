@@ -36,7 +36,7 @@ impl Response {
         Self { form, reader: None, usage_filter: None, keeps_added: false, left: None, summary: None }
     }
 
-    /// Records the framing of the body, which a whole body changes that turns out to be the first of many lines.
+    /// Records the framing of the body. It changes if a whole body turns out to be the first of many lines.
     pub(crate) fn begin(&mut self, framing: Framing) {
         if framing != Framing::Json {
             self.form = Form::Frames;

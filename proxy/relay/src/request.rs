@@ -20,7 +20,7 @@ use std::cell::LazyCell;
 use std::rc::Rc;
 
 use exchange::{
-    CONVERSATION_ID, Route, Speaks, begins_detached, is_unusual, keeps_conversations, names_model,
+    CONVERSATION_ID, Route, Speaks, begins_detached, is_unusual, keeps_conversations, renames_model,
     route_below,
 };
 use http::header::{ACCEPT_ENCODING, HeaderValue};
@@ -156,7 +156,7 @@ pub(crate) fn open(
             Metered::not(worker)
         }
         Err(_) => {
-            if parts.method == Method::POST && worker.control.gate.is_some() && names_model(target.path()) {
+            if parts.method == Method::POST && worker.control.gate.is_some() && renames_model(target.path()) {
                 let mut resolution = resolve(&parts.headers);
                 resolve_by_body(worker, &mut resolution);
                 admit_tunnel(worker, index, (None, &OtherModels::default()), &resolution.identity())?;

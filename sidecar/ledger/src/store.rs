@@ -132,6 +132,27 @@ impl Store {
         Ok(())
     }
 
+    /// Reads the rows of this range by a clause whose values are the last row without details and the range.
+    fn selected<E>(&self, range: &Range, clause: &str, each: &mut E) -> Result<(), SourceError>
+    where
+        E: FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError> + ?Sized,
+    {
+        let handed_over = Cell::new(false);
+        self.within_days(range, &handed_over, |month, connection| {
+            let rates = rates(connection)?;
+            let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
+            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
+            let gone = file::compacted(connection, &EXCHANGE)?.entered;
+            let bounds = [gone, range.since_us, range.until_us];
+            let result = EXCHANGE.each(connection, clause, &bounds, |values, _| {
+                let row: Row = values::read(values, &mut reader)?;
+                let used = used_of(connection, &row.id, &mut reader)?;
+                call.of(|each| each(month, &row, used.as_ref()))
+            });
+            call.end(result)
+        })
+    }
+
     /// Calls `each` with every file that has daily totals of a range's days: the others have neither rows nor
     /// corrections of them.
     fn within_days(
@@ -298,25 +319,7 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let handed_over = Cell::new(false);
-        self.within_days(range, &handed_over, |month, connection| {
-            let rates = rates(connection)?;
-            let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
-            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
-            let gone = file::compacted(connection, &EXCHANGE)?.entered;
-            let bounds = [gone, range.since_us, range.until_us];
-            let result = EXCHANGE.each(
-                connection,
-                "WHERE seq > ? AND ended_us >= ? AND ended_us < ? ORDER BY seq",
-                &bounds,
-                |values, _| {
-                    let row: Row = values::read(values, &mut reader)?;
-                    let used = used_of(connection, &row.id, &mut reader)?;
-                    call.of(|each| each(month, &row, used.as_ref()))
-                },
-            );
-            call.end(result)
-        })
+        self.selected(range, "WHERE seq > ? AND ended_us >= ? AND ended_us < ? ORDER BY seq", each)
     }
 
     /// The index `exchange_disagreement` has these rows.
@@ -325,24 +328,9 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Row) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let handed_over = Cell::new(false);
-        self.within_days(range, &handed_over, |month, connection| {
-            let rates = rates(connection)?;
-            let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
-            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
-            let gone = file::compacted(connection, &EXCHANGE)?.entered;
-            let result = EXCHANGE.each(
-                connection,
-                "WHERE usage_disagreement IS NOT NULL AND usage_disagreement <> 'cached_excess' \
-                 AND seq > ? AND ended_us >= ? AND ended_us < ?",
-                &[gone, range.since_us, range.until_us],
-                |values, _| {
-                    let row: Row = values::read(values, &mut reader)?;
-                    call.of(|each| each(month, &row))
-                },
-            );
-            call.end(result)
-        })
+        let clause = "WHERE usage_disagreement IS NOT NULL AND usage_disagreement <> 'cached_excess' \
+                      AND seq > ? AND ended_us >= ? AND ended_us < ?";
+        self.selected(range, clause, &mut |month, row, _| each(month, row))
     }
 
     fn corrections(

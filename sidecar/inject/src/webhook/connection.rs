@@ -141,8 +141,8 @@ async fn answer_review(
     }
 }
 
-/// Reads a body. One that is too large, or too slow for its size, is read to its end and dropped, and the result is `None`: a connection with
-/// unread data is reset when it closes, and the answer would be lost.
+/// Reads a body. One that is too large, or too slow for its size, is read to its end and dropped, and the result is
+/// `None`: a connection with unread data is reset when it closes, and the answer would be lost.
 async fn read(
     mut body: Incoming,
     large: &Semaphore,

@@ -25,7 +25,7 @@ pub(super) const SMALL_BODY_MAX_BYTES: usize = 32 * 1024;
 /// Maximum time for a request body: the API server itself waits at most 30 s for the answer.
 pub(super) const BODY_MAX_TIME: Duration = Duration::from_secs(10);
 
-/// Maximum time for the part of a large body above [`SMALL_BODY_MAX_BYTES`], while which no other is read: the API server
+/// Maximum time for the part of a large body above [`SMALL_BODY_MAX_BYTES`], during which no other is read: the API server
 /// sends 3 MiB in some 30 ms.
 pub(super) const LARGE_BODY_MAX_TIME: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,7 @@
 //! Entries and tiers selected for an exchange, and the charge they give.
 
+mod stated;
+
 use meter::TokenType;
 use price::{Book, Charge, Rate, Unpriced, Usage, instant};
 
@@ -23,7 +25,7 @@ fn book(text: &str) -> Book {
 }
 
 fn example() -> Book {
-    book(include_str!("../../../examples/prices.yaml"))
+    book(include_str!("../../../../examples/prices.yaml"))
 }
 
 fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {

@@ -1,21 +1,11 @@
 //! The words that a response states: its tier, speed, geography and model, and the price by them.
 
-use meter::TokenType;
-use price::{Book, Charge, Rate, Unpriced, Usage};
+use price::{Book, Usage};
 
-type Tokens = [u64; TokenType::ALL.len()];
+use super::{TokenType, Tokens, book, cost, rate, tokens};
 
-fn prompt(tokens: u64) -> Tokens {
-    let mut all = [0; TokenType::ALL.len()];
-    all[TokenType::Input as usize] = tokens;
-    all
-}
-
-fn book(text: &str) -> Book {
-    match Book::read(text) {
-        Ok((book, _)) => book,
-        Err(problems) => panic!("{problems:#?}"),
-    }
+fn prompt(count: u64) -> Tokens {
+    tokens(&[(TokenType::Input, count)])
 }
 
 fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
@@ -32,20 +22,6 @@ fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
         success: true,
         processed: true,
         counted: true,
-    }
-}
-
-fn cost(book: &Book, usage: &Usage<'_>) -> Result<String, Unpriced> {
-    match book.charge(usage) {
-        Charge::Priced { cost, .. } => Ok(text::money(cost.into()).to_string()),
-        Charge::Unpriced(why) => Err(why),
-    }
-}
-
-fn rate(book: &Book, usage: &Usage<'_>) -> std::sync::Arc<Rate> {
-    match book.charge(usage) {
-        Charge::Priced { rate, .. } => rate,
-        Charge::Unpriced(why) => panic!("{}: {why:?}", usage.model),
     }
 }
 
