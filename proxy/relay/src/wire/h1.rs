@@ -17,51 +17,37 @@
 //! - A body takes nothing of the memory for buffered bodies, so no other upload gives way to it. `conformance::shares`:
 //!   `evicted_upload_continues_unbuffered`, `stalled_uploads_leave_memory`.
 
+mod connection;
 mod down;
 mod fields;
 mod shared;
 mod up;
 mod upstream_socket;
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, Request, Response, Uri};
+use http::{HeaderValue, Method, Request, Uri};
 use http1::{Head, Lines, Table, Version, request, write_field};
 
+pub(crate) use self::connection::{serve_connection, sweep};
 use self::down::Http1Down;
 pub(crate) use self::shared::Http1;
 use self::up::Http1Up;
-use self::upstream_socket::UpstreamSocket;
-use super::{Buffers, Down as _, Part, Up as _};
-use crate::carry::pump::{Finish, Pump};
-use crate::carry::rest;
+use super::Buffers;
+use crate::carry::pump::Pump;
+use crate::clock;
 use crate::connections::Connections;
-use crate::engine::net::client::{Client, Stage};
-use crate::engine::net::socket::Output;
-use crate::metering::metered::Metered;
+use crate::engine::net::client::Client;
 use crate::request::answer::Answer;
 use crate::request::gathered::Gathered;
 use crate::request::in_flight::InFlight;
-use crate::request::reject::{Stop, reject, unconnected};
+use crate::request::reject::reject;
 use crate::request::{Decision, Edited, Opened, open};
-use crate::state::WorkerState;
-use crate::{Dropped, clock, limits, worker};
-
-/// The reason why a client's connection is served here no more.
-enum Outcome {
-    /// It ended.
-    Ended,
-    /// Its next request is not served here.
-    HandedOver,
-}
 
 /// A request of this protocol to an upstream of this protocol.
 type Http1Pump = Pump<Http1Up, Http1Down>;
@@ -76,165 +62,6 @@ enum Next {
     HandOver,
     /// The client left.
     Gone,
-}
-
-/// Ends client connections that have waited too long for a request.
-pub(crate) fn sweep(connections: &Connections) {
-    let worker = &connections.worker;
-    let now = clock::now();
-    for (client, task) in connections.clients.borrow().values() {
-        let waited_ns = u128::from(now.since(client.since()));
-        let limit = limit(worker, client.stage().0);
-        if client.is_raw() && limit.is_some_and(|limit| waited_ns >= limit.as_nanos()) {
-            task.abort();
-        }
-    }
-}
-
-/// The longest time in this stage; `None` if a request is in flight.
-fn limit(worker: &WorkerState, stage: Stage) -> Option<Duration> {
-    match stage {
-        Stage::Fresh | Stage::Idle if worker.leaving.is_ordered() => Some(limits::LAST_IDLE),
-        Stage::Idle => Some(limits::CLIENT_IDLE),
-        Stage::Fresh | Stage::Head => Some(worker.plan.head_timeout),
-        Stage::Busy => None,
-    }
-}
-
-/// Serves a client's connection: the first requests here, and all from the first one that is not served here by hyper.
-pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usize, client: Rc<Client>) {
-    match serve(&connections, &client, upstream).await {
-        // Boxed: a connection that stays here does not need its memory.
-        Outcome::HandedOver => Box::pin(worker::serve_connection(connections, upstream, client)).await,
-        Outcome::Ended if client.has_timed_out() => connections.worker.dropped(Dropped::SlowClient),
-        Outcome::Ended => {}
-    }
-}
-
-/// Serves a client's connection until a request arrives that is not served here. Futures of rare events are boxed: the
-/// connection has memory for its requests only.
-async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize) -> Outcome {
-    let worker = &connections.worker;
-    let plan = &worker.plan;
-    let upstream = &plan.upstreams[index];
-    let is_changed = plan.forwards || plan.half_close || plan.trace.is_some() || upstream.authority.is_some();
-    if client.is_tls() || client.awaits_header() || upstream.target.is_secure() || is_changed {
-        return Outcome::HandedOver;
-    }
-    client.set_raw(true);
-    // Written in place: the future has memory for one request.
-    let mut pump = None;
-    loop {
-        let next = poll_fn(|cx| poll_request(cx, connections, client, index, &mut pump)).await;
-        let (answer, close) = match next {
-            Next::Request => {
-                let Some(request) = &mut pump else { continue };
-                let has_slot = request.up.slot.grow_in_turn(1);
-                let connected = match has_slot.then(|| connections.http1.pools[index].take()).flatten() {
-                    Some(socket) => {
-                        request.up.connected(socket, &request.in_flight);
-                        Ok(())
-                    }
-                    None => Box::pin(connect(connections, request, has_slot)).await,
-                };
-                let finish = match connected {
-                    Ok(()) => poll_fn(|cx| request.poll(cx, &connections.http1.buffers)).await,
-                    Err(stop) => Err(stop),
-                };
-                let answer = match finish {
-                    Ok(Finish::Done) if !worker.draining.get() => None,
-                    Ok(_) => return Outcome::Ended,
-                    Err(Stop::ClientGone) => {
-                        if let Some((metered, up)) = pump.take().and_then(Pump::leave) {
-                            read_rest(connections, metered, up);
-                        }
-                        return Outcome::Ended;
-                    }
-                    Err(Stop::Reject(answer)) => Some(reject(&request.in_flight, answer)),
-                };
-                pump = None;
-                let Some(answer) = answer else { continue };
-                (answer, true)
-            }
-            Next::Answer(answer, close) => (answer, close || worker.draining.get()),
-            Next::HandOver => {
-                client.set_raw(false);
-                return Outcome::HandedOver;
-            }
-            Next::Gone => return Outcome::Ended,
-        };
-        if !Box::pin(send_answer(client, answer, close)).await {
-            return Outcome::Ended;
-        }
-    }
-}
-
-/// Reads the rest of a response, in a task of its own.
-fn read_rest(connections: &Connections, metered: Metered, mut up: Http1Up) {
-    let http1 = Rc::clone(&connections.http1);
-    connections.read_on(rest::read(metered, move |cx, show| {
-        let mut buffer = http1.buffers.read.borrow_mut();
-        let read = ready!(up.poll_read(cx, &mut buffer));
-        let mut is_open = true;
-        let parts = up.parts(read.ok().map(|read| &buffer[..read]), "", &http1.buffers, |part| {
-            match part {
-                Part::Data { data, .. } => show(data),
-                Part::End { .. } | Part::Cut => is_open = false,
-                Part::Interim(_) | Part::Head(_) => {}
-            }
-            Ok(())
-        });
-        Poll::Ready(parts.is_ok() && is_open)
-    }));
-}
-
-/// Sends an answer of the proxy. `close` announces and waits for the end of the connection. Returns false if it ended.
-async fn send_answer(client: &Client, answer: Answer, close: bool) -> bool {
-    let bytes = bytes(&answer.into_response(close));
-    let mut sent = 0;
-    while sent < bytes.len() {
-        match poll_fn(|cx| client.poll_write(cx, Output::Slice(&bytes[sent..]))).await {
-            Ok(written) => sent += written,
-            Err(_gone) => return false,
-        }
-    }
-    if close {
-        client.linger().await;
-    }
-    !close
-}
-
-/// Writes an answer of the proxy.
-fn bytes(response: &Response<Bytes>) -> Vec<u8> {
-    let mut out = format!("HTTP/1.1 {}\r\n", response.status()).into_bytes();
-    for (name, value) in response.headers() {
-        write_field(&mut out, name.as_str(), value.as_bytes());
-    }
-    write_field(&mut out, "content-length", response.body().len().to_string().as_bytes());
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(response.body());
-    out
-}
-
-/// Connects a request to its upstream, after a wait for a place there if it has none. Ends early if its client leaves.
-async fn connect(connections: &Connections, pump: &mut Http1Pump, has_slot: bool) -> Result<(), Stop> {
-    let in_flight = Rc::clone(&pump.in_flight);
-    let plan = &in_flight.worker.plan;
-    let upstream = &plan.upstreams[in_flight.upstream];
-    if !has_slot && !pump.up.slot.grow_soon(1, in_flight.retry_pause()).await {
-        return Err(Answer::upstream_full(&upstream.name).into());
-    }
-    let Some(place) = connections.socket(&in_flight).await else { return Err(Answer::overloaded().into()) };
-    let mut connecting = pin!(UpstreamSocket::connect(&upstream.target, plan.connect_timeout, place));
-    let connected = poll_fn(|cx| match connecting.as_mut().poll(cx) {
-        Poll::Ready(connected) => {
-            Poll::Ready(connected.map_err(|error| unconnected(&upstream.name, &error).into()))
-        }
-        Poll::Pending => pump.down.poll_gone(cx, &connections.http1.buffers).map(|()| Err(Stop::ClientGone)),
-    });
-    let socket = connected.await?;
-    pump.up.connected(socket, &in_flight);
-    Ok(())
 }
 
 /// Reads a request, and decides everything about it, within one poll. A request to be sent is written to `pump`.
@@ -391,21 +218,5 @@ fn upstream_request(
     match edited {
         None => out.extend_from_slice(body),
         Some(Edited { slices, .. }) => slices.iter().for_each(|slice| out.extend_from_slice(slice)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The bytes of the future that a function returns.
-    const fn future_bytes<A, B, C, F>(_: &impl Fn(A, B, C) -> F) -> usize {
-        size_of::<F>()
-    }
-
-    #[test]
-    fn stream_has_a_small_future() {
-        let bytes = future_bytes(&serve_connection);
-        assert!(bytes <= 800, "{bytes}");
     }
 }
