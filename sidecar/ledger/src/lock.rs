@@ -64,13 +64,30 @@ impl Lock {
     }
 }
 
+// The system releases a lock with the last descriptor of the file, and a program that another thread starts has a copy of each
+// until its exec.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// Returns the process that holds the lock of a ledger. To find out, this takes the lock for an instant; a writer that starts in
 /// that instant tries again.
 pub(crate) fn writer(path: &Path) -> Option<String> {
-    let mut lock = File::open(files::beside(path, ".lock")).ok()?;
-    match lock.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Some(content(&mut lock).trim().to_owned()),
-        _ => None,
+    held(path).map(|mut file| content(&mut file).trim().to_owned())
+}
+
+/// Returns the lock's file if a process holds the lock.
+fn held(path: &Path) -> Option<File> {
+    let file = File::open(files::beside(path, ".lock")).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(file),
+        Ok(()) => {
+            let _ = file.unlock();
+            None
+        }
+        Err(TryLockError::Error(_)) => None,
     }
 }
 
@@ -79,12 +96,7 @@ pub(crate) fn writer(path: &Path) -> Option<String> {
 /// `None` if no process holds the lock, or if the holder is this process, or is not visible here as a process of this
 /// program: one of another host or container, which a rolling update ends soon.
 pub fn writer_on_this_host(path: &Path) -> Option<u32> {
-    let mut file = File::open(files::beside(path, ".lock")).ok()?;
-    // A lock that was free is released with the file.
-    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
-        return None;
-    }
-    let holder: u32 = content(&mut file).split_whitespace().next()?.parse().ok()?;
+    let holder: u32 = content(&mut held(path)?).split_whitespace().next()?.parse().ok()?;
     let name = |process: &str| std::fs::read_to_string(format!("/proc/{process}/comm")).ok();
     let is_this_program = holder != std::process::id() && name(&holder.to_string())? == name("self")?;
     is_this_program.then_some(holder)
@@ -137,6 +149,16 @@ mod tests {
         }
         drop(lock);
         assert_eq!(writer_on_this_host(&place.ledger()), None, "the lock is free");
+    }
+
+    /// A program that another thread starts has a copy of each descriptor until its exec.
+    #[test]
+    fn lock_ends_despite_copies_of_its_descriptor() {
+        let place = Place::new();
+        let lock = Lock::take(&place.ledger()).unwrap();
+        let _copy = lock.file.try_clone().unwrap();
+        drop(lock);
+        Lock::take(&place.ledger()).unwrap();
     }
 
     #[test]
