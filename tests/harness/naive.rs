@@ -7,7 +7,7 @@
 //! undefined:
 //!
 //! * any dialect: a finish word of another dialect only; a server time beyond 2^53 ns; two places of one count, time,
-//!   model, id or list of ids that disagree;
+//!   model, id or list of ids that disagree; a name of tokens in another style;
 //! * chat, completions: an array of answers;
 //! * chat: `delta` beside `message`; an answer of no model and no content that is whole or counted; timings beside a
 //!   usage without counts;
@@ -52,6 +52,7 @@ mod prompts;
 mod realtime;
 mod request;
 mod responses;
+mod styles;
 mod tgi;
 mod times;
 mod transcription;
@@ -174,6 +175,9 @@ impl Reading {
                 None => return None,
             },
         };
+        if styles::is_restyled(self.dialect, &value) {
+            return None;
+        }
         let events = match value.is_null() {
             true if frame.error => vec![Event::Error],
             true => vec![Event::Ping],

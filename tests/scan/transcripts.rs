@@ -30,6 +30,38 @@ fn oracle_agrees_with_the_truth_of_every_recording() {
     }
 }
 
+/// A change of one byte gives a name of tokens another style: the oracle has no result then, or the scanner's.
+#[test]
+fn restyled_names_agree_with_the_oracle() {
+    let mut without_result = 0;
+    for Transcript { name, dialect, framing, body, .. } in Transcript::all() {
+        if framing != Framing::Json || body.len() > 4096 {
+            continue;
+        }
+        let of_tokens =
+            |from: usize| body[from..].starts_with(b"token") || body[from..].starts_with(b"Token");
+        for from in (0..body.len()).filter(|from| of_tokens(*from)) {
+            let is_letter = |at: &usize| body[*at].is_ascii_alphabetic() || body[*at] == b'_';
+            let begin = (0..from).rev().take_while(is_letter).last().unwrap_or(from);
+            for at in (begin..body.len()).take_while(is_letter) {
+                let mut changed = body.clone();
+                match changed[at] {
+                    b'_' => drop(changed.remove(at)),
+                    _ => changed[at] ^= 0x20,
+                }
+                let seen = cuts::in_steps(dialect, framing, &changed, usize::MAX);
+                match naive::read(dialect, framing, &changed) {
+                    Some(naive) => {
+                        assert!(naive == seen, "{name}: {}", cuts::first_difference(&naive, &seen))
+                    }
+                    None => without_result += 1,
+                }
+            }
+        }
+    }
+    assert!(without_result > 100, "few names were restyled: {without_result}");
+}
+
 /// The members of the recorded usages.
 #[test]
 fn no_recording_has_an_unknown_count() {

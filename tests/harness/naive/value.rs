@@ -91,9 +91,9 @@ struct Tree<'a> {
 fn settled(key: &str, earlier: &Value, later: &Value) -> bool {
     let scalar = |value: &Value| !value.is_object() && !value.is_array();
     if ANEW.contains(&key) {
-        // The name of an answer remains. A long list may have been emitted before the second.
+        // The name of an answer remains. Of a list of several, some may have been emitted before the second.
         let is_named = ["id", "model"].iter().any(|name| earlier.get(name).is_some());
-        return !is_named && earlier.as_array().is_none_or(|list| list.len() < 3);
+        return !is_named && earlier.as_array().is_none_or(|list| list.len() < 2);
     }
     if OPEN.contains(&key) || !scalar(earlier) || !scalar(later) {
         return false;
