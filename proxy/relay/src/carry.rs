@@ -1,6 +1,7 @@
 //! Carries one request: its body to the upstream, as far as the decisions about it allow, and the response back. The drop
 //! of the future, or of the response body, means that the client left.
 
+mod held_timer;
 #[cfg(feature = "spike-engine")]
 pub(crate) mod pump;
 mod respond;

@@ -6,7 +6,6 @@ mod edit;
 pub(crate) mod interim;
 
 use std::rc::Rc;
-use std::task::Context;
 
 use bytes::Bytes;
 use exchange::Edits;
@@ -124,16 +123,16 @@ impl Response {
         let is_last = is_last || !metered.is_watching();
         drop(metered);
         let edit = edit.as_mut()?;
-        (!edit.passes(slice.len())).then(|| edit.apply(in_flight, shared(), is_last))
+        (!edit.passes(slice.len())).then(|| edit.apply(in_flight, shared(), at, is_last))
     }
 
-    /// Called when nothing can be read for now: returns the held bytes that have waited long enough, and registers the
-    /// task to be woken when the others have.
-    pub(crate) fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
-        self.edit.as_mut()?.poll_overdue(cx)
+    /// Returns the tick at which the held bytes have waited long enough and are to be [released](Self::release); `None` if
+    /// there are none.
+    pub(crate) fn due(&self) -> Option<Tick> {
+        self.edit.as_ref()?.due()
     }
 
-    /// Takes the bytes that are still held at the end of the body.
+    /// Takes the bytes that are still held: they are due, or the body ends.
     pub(crate) fn release(&mut self) -> Option<Bytes> {
         self.edit.as_mut()?.release()
     }

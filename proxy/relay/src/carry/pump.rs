@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::Version;
 use meter::Tick;
 
+use super::held_timer::HeldTimer;
 use crate::engine::SendFailure;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
@@ -27,6 +28,7 @@ pub(crate) struct Pump<U, D> {
     phase: Phase,
     /// The interim responses, if there were any.
     interim: Option<Interim>,
+    held_timer: HeldTimer,
     pub(crate) in_flight: Rc<InFlight>,
 }
 
@@ -54,7 +56,7 @@ pub(crate) enum Finish {
 impl<U: Up, D: Down> Pump<U, D> {
     /// A request that is ready to be sent once `up` is connected.
     pub(crate) fn new(up: U, down: D, in_flight: Rc<InFlight>) -> Self {
-        Self { up, down, phase: Phase::Sending, interim: None, in_flight }
+        Self { up, down, phase: Phase::Sending, interim: None, held_timer: HeldTimer::default(), in_flight }
     }
 
     /// Ends the request, whose client left. Returns the metering and the upstream's connection if the rest of the response
@@ -133,7 +135,10 @@ impl<U: Up, D: Down> Pump<U, D> {
     /// Gives the client the bytes that were held long enough. Returns false if there are none.
     fn give_overdue(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> bool {
         let Phase::Answering(response) = &mut self.phase else { return false };
-        let Some(held) = response.poll_overdue(cx) else { return false };
+        if self.held_timer.poll(cx, response.due()).is_pending() {
+            return false;
+        }
+        let Some(held) = response.release() else { return false };
         self.down.begin(buffers);
         self.down.data(&[], &held, None);
         true
@@ -142,7 +147,7 @@ impl<U: Up, D: Down> Pump<U, D> {
     /// Takes the parts of a slice of the response, which was read at `at`: decides about them, and adds them for the
     /// client. Returns the end, if it is in the slice.
     fn take(&mut self, slice: Option<&[u8]>, buffers: &Buffers, at: Tick) -> Result<Option<Finish>, Stop> {
-        let Self { up, down, phase, interim, in_flight } = self;
+        let Self { up, down, phase, interim, in_flight, .. } = self;
         let bytes = slice.unwrap_or_default();
         let mut finish = None;
         up.parts(slice, in_flight.upstream_name(), buffers, |part| {

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
 
+use super::held_timer::HeldTimer;
 use super::rest;
 use crate::connections::Connections;
 use crate::engine::hyper::UpstreamAnswer;
@@ -37,6 +38,7 @@ pub(crate) struct Tee {
     state: State,
     /// The decisions about it.
     response: Response,
+    held_timer: HeldTimer,
     /// The part of the body that was read before its head was forwarded.
     first: Option<Box<Part>>,
     /// The rest of a slice whose first piece was forwarded, with HTTP/2.
@@ -81,6 +83,7 @@ impl Tee {
             connections,
             state: State::Open,
             response,
+            held_timer: HeldTimer::default(),
             first,
             ahead: Bytes::new(),
             handed,
@@ -132,12 +135,9 @@ impl Body for Tee {
             };
             let Poll::Ready(frame) = polled else {
                 this.drained = Some(turn);
-                return match this.response.poll_overdue(cx) {
-                    Some(bytes) => {
-                        Poll::Ready(Some(Ok(Frame::data(piece(in_flight, bytes, &mut this.ahead)))))
-                    }
-                    None => Poll::Pending,
-                };
+                ready!(this.held_timer.poll(cx, this.response.due()));
+                let held = this.response.release().map(|bytes| piece(in_flight, bytes, &mut this.ahead));
+                return held.map_or(Poll::Pending, |bytes| Poll::Ready(Some(Ok(Frame::data(bytes)))));
             };
             match frame {
                 Some(Ok(frame)) => {

@@ -1,14 +1,11 @@
-//! The editor of one response body: the usage editor, the marked parts, and the clock that limits how long bytes wait
-//! for the rest of their event (law 2).
+//! The editor of one response body: the usage editor, the marked parts, and the tick since which bytes wait for the rest
+//! of their event, because that time is limited (law 2).
 
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::Context;
 
 use bytes::Bytes;
-use tokio::time::Sleep;
-use usage::{Cuts, Editor};
+use meter::Tick;
+use usage::{Cuts, Editor, HOLD_TIME};
 
 use crate::Dropped;
 use crate::request::in_flight::InFlight;
@@ -18,8 +15,8 @@ use crate::request::in_flight::InFlight;
 pub(super) struct Edit {
     editor: Editor,
     pub(super) cuts: Cuts,
-    /// The timer of the waiting bytes, and their position in the body.
-    overdue: Option<(u64, Pin<Box<Sleep>>)>,
+    /// The position in the body of the waiting bytes, and the tick since which they wait.
+    waiting: Option<(u64, Tick)>,
     /// Failed cuts that were counted.
     counted: u64,
     /// True if the editor failed: the rest is forwarded unchanged.
@@ -33,9 +30,9 @@ impl Edit {
         self.failed || self.editor.pass(len, &self.cuts)
     }
 
-    /// Takes the next slice with its marks, and returns the bytes to forward now: with all waiting ones if it is the
-    /// `last` slice, or the meter marks no more.
-    pub(super) fn apply(&mut self, in_flight: &InFlight, slice: Bytes, last: bool) -> Bytes {
+    /// Takes the next slice, which was read at `at`, with its marks, and returns the bytes to forward now: with all
+    /// waiting ones if it is the `last` slice, or the meter marks no more.
+    pub(super) fn apply(&mut self, in_flight: &InFlight, slice: Bytes, at: Tick, last: bool) -> Bytes {
         let Self { editor, cuts, .. } = self;
         // Only a torn event waits, so this copies little or nothing.
         let waiting = Bytes::copy_from_slice(editor.held());
@@ -43,6 +40,7 @@ impl Edit {
         match catch_unwind(AssertUnwindSafe(|| editor.edit(given, cuts))) {
             Ok(edited) => {
                 self.tell(in_flight);
+                self.wait(at);
                 if last { joined(edited, self.editor.release()) } else { edited }
             }
             Err(_panic) => {
@@ -59,22 +57,18 @@ impl Edit {
         Some(self.editor.release()).filter(|bytes| !bytes.is_empty())
     }
 
-    /// Called when nothing can be read for now: returns the bytes that have waited long enough, and registers the task
-    /// to be woken when the others have.
-    pub(super) fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
-        let Some(held) = self.editor.held_from() else {
-            self.overdue = None;
-            return None;
-        };
-        if self.overdue.as_ref().is_none_or(|(from, _)| *from != held) {
-            self.overdue = Some((held, Box::pin(tokio::time::sleep(usage::HOLD_TIME))));
+    /// Returns the tick at which the waiting bytes have waited long enough; `None` if there are none.
+    pub(super) fn due(&self) -> Option<Tick> {
+        let (_, since) = self.waiting.filter(|_| self.editor.is_holding())?;
+        Some(Tick(since.0.saturating_add(u64::try_from(HOLD_TIME.as_nanos()).unwrap_or(u64::MAX))))
+    }
+
+    /// Notes since when bytes wait: each torn event has its own time.
+    fn wait(&mut self, at: Tick) {
+        let held = self.editor.held_from();
+        if self.waiting.map(|(from, _)| from) != held {
+            self.waiting = held.map(|from| (from, at));
         }
-        let (_, overdue) = self.overdue.as_mut()?;
-        if overdue.as_mut().poll(cx).is_pending() {
-            return None;
-        }
-        self.overdue = None;
-        self.release()
     }
 
     fn tell(&mut self, in_flight: &InFlight) {
@@ -95,31 +89,27 @@ fn joined(first: Bytes, second: Bytes) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
-    use std::time::Duration;
-
     use super::*;
 
-    fn hold(edit: &mut Edit, from: u64, slice: &'static str) {
+    fn hold(edit: &mut Edit, from: u64, slice: &'static str, at: Tick) {
         edit.cuts.hold(Some(from));
         let _ = edit.editor.edit(Bytes::from_static(slice.as_bytes()), &mut edit.cuts);
         assert!(edit.editor.is_holding());
+        edit.wait(at);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn each_torn_event_has_its_own_time() {
-        let (mut edit, mut cx) = (Edit::default(), Context::from_waker(Waker::noop()));
-        let most = usage::HOLD_TIME;
-        hold(&mut edit, 2, "a\nda");
-        assert_eq!(edit.poll_overdue(&mut cx), None);
-        tokio::time::advance(most - Duration::from_millis(5)).await;
+    #[test]
+    fn each_torn_event_has_its_own_time() {
+        let mut edit = Edit::default();
+        let most = u64::try_from(HOLD_TIME.as_nanos()).unwrap();
+        assert_eq!(edit.due(), None);
+        hold(&mut edit, 2, "a\nda", Tick(10));
+        hold(&mut edit, 2, "t", Tick(20));
+        assert_eq!(edit.due(), Some(Tick(10 + most)), "it is the same event");
         // That event was completed, and the next is torn as well.
-        hold(&mut edit, 8, "ta\n\nda");
-        assert_eq!(edit.poll_overdue(&mut cx), None);
-        tokio::time::advance(Duration::from_millis(20)).await;
-        assert_eq!(edit.poll_overdue(&mut cx), None, "it has waited for 20 ms");
-        tokio::time::advance(most).await;
-        assert_eq!(edit.poll_overdue(&mut cx).as_deref(), Some(&b"da"[..]));
-        assert_eq!(edit.poll_overdue(&mut cx), None);
+        hold(&mut edit, 8, "a\n\nda", Tick(most));
+        assert_eq!(edit.due(), Some(Tick(2 * most)));
+        assert_eq!(edit.release().as_deref(), Some(&b"da"[..]));
+        assert_eq!(edit.due(), None);
     }
 }
