@@ -56,7 +56,7 @@ pub(crate) fn forward(
         let in_flight = Rc::clone(&opened.in_flight);
         match carry(opened, &connections, parts, body).await {
             Ok(mut response) => {
-                let is_last = in_flight.is_http1 && in_flight.worker.draining.get();
+                let is_last = in_flight.is_http1() && in_flight.worker.draining.get();
                 if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
@@ -66,7 +66,7 @@ pub(crate) fn forward(
             Err(Stop::Reject(answer)) => {
                 let answer = reject(&in_flight, answer);
                 let is_last = !in_flight.is_complete() || in_flight.worker.draining.get();
-                Some(own(answer, in_flight.is_http1 && is_last))
+                Some(own(answer, in_flight.is_http1() && is_last))
             }
         }
     }

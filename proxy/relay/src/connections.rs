@@ -177,8 +177,8 @@ impl Connections {
     /// Ends a response whose client is too slow to take it: its stream, or its connection.
     pub(crate) fn end_unread(&self, in_flight: &InFlight) {
         self.worker.dropped(Dropped::SlowClient);
-        in_flight.downloading.decide(Verdict::OverShare);
-        if in_flight.is_http1
+        in_flight.downloading().decide(Verdict::OverShare);
+        if in_flight.is_http1()
             && let Some((_, task)) = self.clients.borrow().get(&in_flight.client.number)
         {
             task.abort();

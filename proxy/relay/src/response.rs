@@ -16,7 +16,7 @@ use usage::Cuts;
 use self::edit::Edit;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
-use crate::request::in_flight::{InFlight, UploadState};
+use crate::request::in_flight::InFlight;
 use crate::request::policy;
 use crate::{Metering, Passthrough, clock, limits};
 
@@ -87,7 +87,7 @@ impl Response {
     }
 
     fn new(in_flight: Rc<InFlight>, is_edited: bool) -> Self {
-        in_flight.answering.set(true);
+        in_flight.answer();
         Self { in_flight, edit: is_edited.then(Box::default), slices: 0, is_open: true }
     }
 
@@ -149,7 +149,7 @@ impl Response {
     pub(crate) fn cut(&mut self, at: Tick) {
         self.is_open = false;
         // A client that left while it still sent its request truncates the response, too; the upstream is not the cause.
-        if self.in_flight.upload.get() != UploadState::Failed {
+        if !self.in_flight.has_failed() {
             let mut metered = self.in_flight.metered.borrow_mut();
             metered.with(|metering| metering.upstream_cut(at));
             metered.finish();

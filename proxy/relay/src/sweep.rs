@@ -24,7 +24,7 @@ pub(crate) fn sweep(connections: &Connections) {
         give_way(capacity, connections, Verdict::OverShare, carried, Some(index));
     }
     let sockets = |in_flight: &InFlight| {
-        usize::from(in_flight.carrier.get() == Carrier::Socket) + usize::from(in_flight.is_http1)
+        usize::from(in_flight.carrier.get() == Carrier::Socket) + usize::from(in_flight.is_http1())
     };
     give_way(&capacities.sockets, connections, Verdict::OverShare, sockets, None);
 }
@@ -42,8 +42,8 @@ fn judge(connections: &Connections) {
         if sends && !in_flight.uploading.sweep(sent) && !in_flight.may_pause() {
             in_flight.uploading.decide(Verdict::Slow);
         }
-        let takes = in_flight.answering.get();
-        if takes && in_flight.stream.is_some() && !in_flight.downloading.sweep(taken) {
+        let takes = in_flight.is_answering();
+        if takes && in_flight.stream.as_ref().is_some_and(|stream| !stream.taking.sweep(taken)) {
             connections.end_unread(&in_flight);
         }
         if !sends && !takes {

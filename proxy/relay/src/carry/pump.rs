@@ -13,7 +13,7 @@ use super::held_timer::HeldTimer;
 use crate::engine::SendFailure;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
-use crate::request::in_flight::{InFlight, UploadState};
+use crate::request::in_flight::InFlight;
 use crate::request::reject::{Stop, unanswered};
 use crate::response::interim::Interim;
 use crate::response::{Response, Verdict};
@@ -127,7 +127,7 @@ impl<U: Up, D: Down> Pump<U, D> {
     fn was_sent(&mut self) {
         self.phase = Phase::Waiting;
         self.in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
-        if let UploadState::Complete(at) = self.in_flight.upload.get() {
+        if let Some(at) = self.in_flight.completed_at() {
             self.in_flight.spent(at);
         }
     }

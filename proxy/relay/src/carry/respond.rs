@@ -53,7 +53,7 @@ pub(crate) fn respond(
         if head.headers.contains_key(TRANSFER_ENCODING) {
             // The one that did not frame the body (RFC 9112 §6.3).
             head.headers.remove(CONTENT_LENGTH);
-            if !in_flight.is_http1 {
+            if !in_flight.is_http1() {
                 head.headers.remove(TRANSFER_ENCODING);
             }
         }
@@ -83,7 +83,7 @@ pub(crate) fn respond(
             let mut driven = Context::from_waker(Waker::noop());
             response.end(at);
             tee::give(connections, in_flight, Some(connection), false, &mut driven);
-            declared(&head, in_flight.is_http1)
+            declared(&head, in_flight.is_http1())
         } else {
             in_flight.watch();
             let response = (Rc::clone(in_flight), response);

@@ -16,7 +16,7 @@ use crate::engine::net::header_list::list_bytes;
 use crate::engine::net::pool::{Need, PooledConnection};
 use crate::engine::{Part, SendError, SendFailure};
 use crate::request::answer::Answer;
-use crate::request::in_flight::{Carrier, InFlight, UploadState};
+use crate::request::in_flight::{Carrier, InFlight};
 use crate::request::reject::{Stop, unanswered, unconnected};
 use crate::response::interim::Interim;
 use crate::{clock, limits};
@@ -93,7 +93,7 @@ pub(crate) fn send(
                 waker.follow(cx);
                 let mut driving = Context::from_waker(waker.waker());
                 let mut driven = http.drive(&mut driving);
-                if !is_sent && let UploadState::Complete(at) = in_flight.upload.get() {
+                if !is_sent && let Some(at) = in_flight.completed_at() {
                     is_sent = true;
                     count();
                     in_flight.spent(at.max(ready));

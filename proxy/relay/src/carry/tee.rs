@@ -120,7 +120,9 @@ impl Body for Tee {
             }
             // The socket wakes this task when it accepts bytes again. With HTTP/2 it belongs to another task; there,
             // one turn has sent the bytes.
-            State::Cut if in_flight.is_http1 && in_flight.client.writes.is_blocked() => return Poll::Pending,
+            State::Cut if in_flight.is_http1() && in_flight.client.writes.is_blocked() => {
+                return Poll::Pending;
+            }
             State::Cut => return Poll::Ready(Some(Err(Cut))),
         }
         let turn = in_flight.worker.turn.number();
@@ -300,7 +302,7 @@ pub(crate) fn give(
 /// Returns the first piece of a slice and keeps the rest in `ahead`. The engine accepts a slice whole, however small
 /// the client's window is, so with HTTP/2 the client's speed shows only between the pieces.
 fn piece(in_flight: &InFlight, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
-    if !in_flight.is_http1 && bytes.len() > limits::H2_PIECE_BYTES {
+    if !in_flight.is_http1() && bytes.len() > limits::H2_PIECE_BYTES {
         *ahead = bytes.split_off(limits::H2_PIECE_BYTES);
     }
     bytes
@@ -308,9 +310,9 @@ fn piece(in_flight: &InFlight, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
 
 /// Records that forwarded bytes wait for the client until the engine polls again.
 fn hand(in_flight: &InFlight, bytes: &Bytes, at: Tick, handed: &mut Option<(Tick, usize)>) {
-    if !in_flight.is_http1 {
+    if let Some(stream) = &in_flight.stream {
         *handed = Some((at, bytes.len()));
-        in_flight.downloading.wait();
+        stream.taking.wait();
     }
 }
 
@@ -320,7 +322,7 @@ fn hand(in_flight: &InFlight, bytes: &Bytes, at: Tick, handed: &mut Option<(Tick
 fn waited(in_flight: &InFlight, handed: &mut Option<(Tick, usize)>) {
     in_flight.waited();
     if let Some((handed, bytes)) = handed.take() {
-        in_flight.downloading.moved(bytes);
+        in_flight.downloading().moved(bytes);
         let ns = clock::now().since(handed);
         if ns >= limits::CLIENT_WAIT_MIN_NS {
             in_flight.metered.borrow_mut().with(|metering| metering.exchange.add_client_wait(ns));

@@ -26,7 +26,7 @@ use crate::engine::{BodyError, UpstreamBody};
 use crate::limits::BUFFER_BYTES;
 use crate::request::forwarded;
 use crate::request::gathered::Gathered;
-use crate::request::in_flight::{InFlight, UploadState};
+use crate::request::in_flight::InFlight;
 use crate::request::tenant::TenantResolver;
 
 /// A request body, for the upstream connection to read.
@@ -235,7 +235,7 @@ impl Upload {
 }
 
 fn fail(in_flight: &InFlight, error: BodyError) -> BodyError {
-    in_flight.upload.set(UploadState::Failed);
+    in_flight.fail_upload();
     error
 }
 

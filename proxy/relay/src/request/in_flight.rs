@@ -18,16 +18,25 @@ use crate::state::WorkerState;
 use crate::watched::Watched;
 use crate::{Metering, Refusal, clock, limits};
 
-/// The state of a request body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UploadState {
-    /// More may come.
-    Open {
+/// The phase of a request: the event for which the proxy waits.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The rest of its body is expected, and no response has begun.
+    Uploading {
         /// True if its protocol lets the client be silent for any time, and it is not buffered.
         may_pause: bool,
         /// Its bytes that are buffered because a decision depends on all of it.
         gathered_bytes: usize,
     },
+    /// No more of its body comes, and no response has begun.
+    Waiting(UploadEnd),
+    /// Its response has begun. `None`: more of its body may come.
+    Answering(Option<UploadEnd>),
+}
+
+/// The end of a request body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UploadEnd {
     /// All of it was forwarded to the upstream connection.
     Complete(Tick),
     /// It is incomplete, and no more will come.
@@ -51,21 +60,17 @@ pub(crate) struct InFlight {
     pub(crate) upstream: usize,
     pub(crate) client: Rc<Client>,
     pub(crate) metered: RefCell<Metered>,
-    pub(crate) upload: Cell<UploadState>,
-    /// True if the client uses HTTP/1: its socket carries this request alone.
-    pub(crate) is_http1: bool,
+    phase: Cell<Phase>,
     /// The holder that is charged for its resources; without one, no share limits it.
     pub(crate) holder: Option<Arc<Holder>>,
-    /// Its stream, with HTTP/2.
+    /// Its stream, with HTTP/2; with HTTP/1, the client's socket carries this request alone.
     pub(crate) stream: Option<Rc<Stream>>,
+    /// The speed at which its client sends its body.
     pub(crate) uploading: Pace,
-    pub(crate) downloading: Pace,
     watched: Rc<Watched<Self>>,
     /// Its index among the requests that the sweep checks.
     watched_at: Cell<Option<usize>>,
     pub(crate) carrier: Cell<Carrier>,
-    /// True once the response head has arrived.
-    pub(crate) answering: Cell<bool>,
 }
 
 impl InFlight {
@@ -92,17 +97,14 @@ impl InFlight {
             holder: client.holder().or_else(of_tenant),
             stream: if is_http1 { None } else { Stream::current() },
             uploading: Pace::default(),
-            downloading: Pace::default(),
             watched: Rc::clone(watched),
             watched_at: Cell::new(None),
             carrier: Cell::new(Carrier::None),
-            answering: Cell::new(false),
             worker: Rc::clone(worker),
             upstream,
             client: Rc::clone(client),
             metered: RefCell::new(metered),
-            upload: Cell::new(UploadState::Open { may_pause, gathered_bytes: 0 }),
-            is_http1,
+            phase: Cell::new(Phase::Uploading { may_pause, gathered_bytes: 0 }),
         })
     }
 
@@ -125,9 +127,24 @@ impl InFlight {
         }
     }
 
+    /// Returns true if the client uses HTTP/1: its socket carries this request alone.
+    pub(crate) fn is_http1(&self) -> bool {
+        self.stream.is_none()
+    }
+
     /// Returns true while the request is incomplete and there is no answer yet.
     pub(crate) fn is_sending(&self) -> bool {
-        self.is_open() && !self.answering.get()
+        matches!(self.phase.get(), Phase::Uploading { .. })
+    }
+
+    /// Returns true once its response has begun.
+    pub(crate) fn is_answering(&self) -> bool {
+        matches!(self.phase.get(), Phase::Answering(_))
+    }
+
+    /// Records that its response begins.
+    pub(crate) fn answer(&self) {
+        self.phase.set(Phase::Answering(self.upload_end()));
     }
 
     /// The pause between two attempts to reserve capacity: a connection with many requests leaves it to others.
@@ -138,41 +155,35 @@ impl InFlight {
 
     /// The progress of its client: with its upload, then with its response.
     pub(crate) fn progress(&self) -> Progress {
-        if self.downloading.is_over() {
-            Progress::Flowing
-        } else if self.is_sending() {
-            self.uploading.progress()
-        } else if !self.answering.get() {
-            Progress::Flowing
-        } else if self.is_http1 {
-            self.client.writes.taking.progress()
-        } else {
-            self.downloading.progress()
+        match self.phase.get() {
+            Phase::Uploading { .. } => self.uploading.progress(),
+            Phase::Waiting(_) => Progress::Flowing,
+            Phase::Answering(_) => self.downloading().progress(),
         }
     }
 
-    /// Returns true if more of its body may come.
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self.upload.get(), UploadState::Open { .. })
+    /// The speed at which its client takes its response: that of its stream, or of the socket.
+    pub(crate) fn downloading(&self) -> &Pace {
+        self.stream.as_ref().map_or(&self.client.writes.taking, |stream| &stream.taking)
     }
 
     /// Returns true if its client may be silent without limit.
     pub(crate) fn may_pause(&self) -> bool {
-        matches!(self.upload.get(), UploadState::Open { may_pause: true, .. })
+        matches!(self.phase.get(), Phase::Uploading { may_pause: true, .. })
     }
 
     /// Returns the bytes of its body that are buffered, while more are expected.
     pub(crate) fn gathered_bytes(&self) -> usize {
-        match self.upload.get() {
-            UploadState::Open { gathered_bytes, .. } => gathered_bytes,
-            UploadState::Complete(_) | UploadState::Failed => 0,
+        match self.phase.get() {
+            Phase::Uploading { gathered_bytes, .. } => gathered_bytes,
+            Phase::Waiting(_) | Phase::Answering(_) => 0,
         }
     }
 
     /// Records that so many bytes of its body are buffered. The time for that is limited for any protocol.
     pub(crate) fn gather(&self, gathered_bytes: usize) {
-        if self.is_open() {
-            self.upload.set(UploadState::Open { may_pause: false, gathered_bytes });
+        if self.is_sending() {
+            self.phase.set(Phase::Uploading { may_pause: false, gathered_bytes });
         }
     }
 
@@ -185,12 +196,50 @@ impl InFlight {
 
     /// Records that the request body was forwarded completely.
     pub(crate) fn complete(&self, at: Tick) {
-        self.upload.set(UploadState::Complete(at));
+        self.end_upload(UploadEnd::Complete(at));
         self.metered.borrow_mut().with(|metering| metering.request_complete(at));
     }
 
+    /// Records that the request body is incomplete, and that no more of it comes.
+    pub(crate) fn fail_upload(&self) {
+        self.end_upload(UploadEnd::Failed);
+    }
+
+    fn end_upload(&self, end: UploadEnd) {
+        self.phase.set(match self.phase.get() {
+            Phase::Uploading { .. } | Phase::Waiting(_) => Phase::Waiting(end),
+            Phase::Answering(_) => Phase::Answering(Some(end)),
+        });
+    }
+
+    fn upload_end(&self) -> Option<UploadEnd> {
+        match self.phase.get() {
+            Phase::Uploading { .. } => None,
+            Phase::Waiting(end) => Some(end),
+            Phase::Answering(end) => end,
+        }
+    }
+
+    /// Returns true if more of its body may come.
+    pub(crate) fn is_open(&self) -> bool {
+        self.upload_end().is_none()
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
-        matches!(self.upload.get(), UploadState::Complete(_))
+        self.completed_at().is_some()
+    }
+
+    /// The tick at which the request body was forwarded completely.
+    pub(crate) fn completed_at(&self) -> Option<Tick> {
+        match self.upload_end()? {
+            UploadEnd::Complete(at) => Some(at),
+            UploadEnd::Failed => None,
+        }
+    }
+
+    /// Returns true if the request body ended before it was complete.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.upload_end() == Some(UploadEnd::Failed)
     }
 
     /// Adds the proxy's own time for one step, since `from`.
@@ -203,7 +252,7 @@ impl InFlight {
 
     /// Reports to the exchange how long the client's socket made the proxy wait since the last call.
     pub(crate) fn waited(&self) {
-        if self.is_http1 {
+        if self.is_http1() {
             let ns = self.client.writes.take_waited();
             if ns > 0 {
                 self.metered.borrow_mut().with(|metering| metering.exchange.add_client_wait(ns));

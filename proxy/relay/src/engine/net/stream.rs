@@ -6,6 +6,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use super::pace::Pace;
+
 tokio::task_local! {
     static CURRENT: Rc<Stream>;
 }
@@ -13,6 +15,8 @@ tokio::task_local! {
 /// The handle of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
+    /// The speed at which the client takes its response.
+    pub(crate) taking: Pace,
     is_cut: Cell<bool>,
     task: RefCell<Option<Waker>>,
 }
