@@ -273,8 +273,9 @@ pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usi
         })
     };
     if let Served::Switched(first) = serving.await
-        && let Some((upstream_io, session)) = client.switched(upstream)
+        && let Some(switched) = client.switched(upstream)
     {
+        let (upstream_io, session) = *switched;
         let metered = Metered::not(&connections.worker);
         // The request lasts as long as its tunnel.
         let worker = (&connections.worker, &connections.watched);

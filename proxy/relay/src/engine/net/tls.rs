@@ -360,6 +360,7 @@ mod tests {
         let failed = socket.ready(Interest::ERROR);
         tokio::time::timeout(Duration::from_secs(60), failed).await.expect("a timeout").unwrap();
         let writes = WriteProgress::default();
+        assert!(writes.arm_timeout());
         new().0.closed_by_client(&socket, &writes).await;
         assert!(writes.has_timed_out());
     }

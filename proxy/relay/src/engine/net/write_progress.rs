@@ -17,8 +17,16 @@ pub(crate) struct WriteProgress {
     waited: Cell<u64>,
     /// The speed at which the client reads its responses.
     pub(crate) taking: Pace,
-    /// True once the kernel has reported that the client acknowledges nothing.
-    has_timed_out: Cell<bool>,
+    timeout: Cell<Timeout>,
+}
+
+/// The state of the kernel's timeout for a client that acknowledges nothing.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Timeout {
+    #[default]
+    Unset,
+    Set,
+    Passed,
 }
 
 impl WriteProgress {
@@ -41,8 +49,9 @@ impl WriteProgress {
 
     /// Stores an error of the socket, which reports it once, to the first caller.
     pub(crate) fn note(&self, error: Option<&io::Error>) {
-        if error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
-            self.has_timed_out.set(true);
+        let is_passed = error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        if is_passed && self.timeout.get() == Timeout::Set {
+            self.timeout.set(Timeout::Passed);
         }
     }
 
@@ -61,8 +70,17 @@ impl WriteProgress {
         self.blocked.get().is_some()
     }
 
-    /// Returns true if an error was that the client acknowledges nothing.
+    /// Records that the kernel's timeout is set. Returns false if it was before.
+    pub(crate) fn arm_timeout(&self) -> bool {
+        let is_new = self.timeout.get() == Timeout::Unset;
+        if is_new {
+            self.timeout.set(Timeout::Set);
+        }
+        is_new
+    }
+
+    /// Returns true if the kernel's timeout has passed.
     pub(crate) fn has_timed_out(&self) -> bool {
-        self.has_timed_out.get()
+        self.timeout.get() == Timeout::Passed
     }
 }

@@ -17,7 +17,7 @@ impl Client {
     /// within one poll only.
     pub(crate) async fn speaks_http2(&self, buffer: &RefCell<Box<[u8]>>) -> io::Result<Option<bool>> {
         if let Some(agreed) = self.tls.as_ref().and_then(|tls| tls.is_http2()) {
-            self.http2.set(agreed);
+            self.set_http2(agreed);
             return Ok(Some(agreed));
         }
         let mut first = BytesMut::new();
@@ -45,7 +45,7 @@ impl Client {
         if first.starts_with(TLS_RECORD) && self.tls.is_none() {
             tracing::debug!(peer = %self.peer(), "a client speaks TLS on a listener without TLS: use http://");
         }
-        self.http2.set(http2);
+        self.set_http2(http2);
         self.first.replace(first.freeze());
         Ok(Some(http2))
     }
