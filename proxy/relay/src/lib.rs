@@ -14,6 +14,8 @@ mod worker;
 mod carry;
 mod connections;
 mod engine;
+#[cfg(feature = "spike-engine")]
+pub mod lone_worker;
 mod metering;
 mod request;
 mod response;

@@ -5,17 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use exchange::{AnsweredIds, DetachedWork};
 use tokio::sync::watch;
 
 use crate::capacity::Capacity;
 use crate::drain::Phase;
-use crate::holder::{Holders, Resource};
 use crate::listen::listen;
 use crate::outbox::Outbox;
-use crate::state::Capacities;
+use crate::state::{Capacities, Shared};
 use crate::worker::{self, Start, WorkerListener};
-use crate::{Control, ListenAddress, Observer, Plan, UpstreamProfile, limits};
+use crate::{Control, ListenAddress, Observer, Plan, UpstreamProfile};
 
 /// Starts the workers. When it returns, every address is bound and connections are accepted.
 ///
@@ -34,7 +32,6 @@ pub fn start(
 ) -> Result<Running, StartError> {
     assert_eq!(observers.len(), plan.workers, "each worker owns one observer");
     assert!(plan.workers > 0, "at least one worker");
-    let plan = Arc::new(plan);
     let mut bound = Vec::new();
     let mut listeners: Vec<Vec<_>> = (0..plan.workers).map(|_| Vec::new()).collect();
     for (index, upstream) in plan.upstreams.iter().enumerate() {
@@ -53,34 +50,13 @@ pub fn start(
         }
     }
 
-    let loads: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
-    let profiles: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
-    let shares = &plan.shares;
-    let capacities = Capacities {
-        holders: Holders::new(plan.upstreams.len()),
-        connections: Capacity::held(plan.connections.saturating_mul(plan.workers), Resource::Connections),
-        gathered_bytes: Capacity::held(shares.gather_room_bytes, Resource::GatheredBytes),
-        upstreams: plan
-            .upstreams
-            .iter()
-            .enumerate()
-            // A request also uses a socket of its client.
-            .map(|(index, _)| {
-                let most = shares.upstream_connections.min((shares.sockets / 2).max(1));
-                Capacity::held(most, Resource::Upstream(index))
-            })
-            .collect(),
-        sockets: Capacity::held(shares.sockets, Resource::Sockets),
-    };
-    let texts = Capacity::new(limits::KEPT_TEXTS_BYTES);
-    let answered = Arc::new(AnsweredIds::new());
-    let detached = Arc::new(DetachedWork::new());
+    let shared = Shared::new(plan, control, outbox);
     let (phase, phases) = watch::channel(Phase::Serving);
     let mut running = Running {
         listeners: bound,
-        loads,
-        profiles,
-        capacities,
+        loads: shared.loads.clone(),
+        profiles: shared.profiles.clone(),
+        capacities: shared.capacities.clone(),
         phase,
         in_flight: Vec::new(),
         threads: Mutex::default(),
@@ -88,21 +64,7 @@ pub fn start(
     for (number, (observer, listeners)) in observers.into_iter().zip(listeners).enumerate() {
         let in_flight = Arc::new(AtomicUsize::new(0));
         running.in_flight.push(Arc::clone(&in_flight));
-        let start = Start {
-            plan: Arc::clone(&plan),
-            control: control.clone(),
-            observer,
-            outbox: outbox.clone(),
-            loads: running.loads.clone(),
-            profiles: running.profiles.clone(),
-            capacities: running.capacities.clone(),
-            texts: texts.clone(),
-            answered: Arc::clone(&answered),
-            detached: Arc::clone(&detached),
-            listeners,
-            in_flight,
-            phase: phases.clone(),
-        };
+        let start = Start { shared: shared.clone(), observer, listeners, in_flight, phase: phases.clone() };
         let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             if let Err(error) = worker::run(start) {
                 tracing::error!(%error, worker = number, "a worker cannot run");

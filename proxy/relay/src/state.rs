@@ -16,12 +16,44 @@ use meter::Load;
 use crate::capacity::Capacity;
 use crate::drain::Leaving;
 use crate::engine::net::read_budget::Turn;
-use crate::holder::Holders;
+use crate::holder::{Holders, Resource};
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
 use crate::{
     Control, Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, UsageStep, clock,
+    limits,
 };
+
+/// The state that all workers share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) control: Control,
+    pub(crate) outbox: Outbox,
+    pub(crate) loads: Vec<Arc<Mutex<Load>>>,
+    pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
+    pub(crate) capacities: Capacities,
+    texts: Capacity,
+    answered: Arc<AnsweredIds>,
+    detached: Arc<DetachedWork>,
+}
+
+impl Shared {
+    /// The state at the start of these settings.
+    pub(crate) fn new(plan: Plan, control: Control, outbox: Outbox) -> Self {
+        Self {
+            loads: plan.upstreams.iter().map(|_| Arc::default()).collect(),
+            profiles: plan.upstreams.iter().map(|_| Arc::default()).collect(),
+            capacities: Capacities::new(&plan),
+            texts: Capacity::new(limits::KEPT_TEXTS_BYTES),
+            answered: Arc::new(AnsweredIds::new()),
+            detached: Arc::new(DetachedWork::new()),
+            plan: Arc::new(plan),
+            control,
+            outbox,
+        }
+    }
+}
 
 /// The state of one worker.
 pub(crate) struct WorkerState {
@@ -76,7 +108,47 @@ pub(crate) struct Capacities {
     pub(crate) sockets: Capacity,
 }
 
+impl Capacities {
+    fn new(plan: &Plan) -> Self {
+        let shares = &plan.shares;
+        // A request also uses a socket of its client.
+        let carried = shares.upstream_connections.min((shares.sockets / 2).max(1));
+        let upstreams = 0..plan.upstreams.len();
+        Self {
+            holders: Holders::new(plan.upstreams.len()),
+            connections: Capacity::held(plan.connections.saturating_mul(plan.workers), Resource::Connections),
+            gathered_bytes: Capacity::held(shares.gather_room_bytes, Resource::GatheredBytes),
+            upstreams: upstreams.map(|index| Capacity::held(carried, Resource::Upstream(index))).collect(),
+            sockets: Capacity::held(shares.sockets, Resource::Sockets),
+        }
+    }
+}
+
 impl WorkerState {
+    /// The state of a new worker. It is created on the worker's own thread, so that its keys are unique.
+    pub(crate) fn new(shared: Shared, observer: Box<dyn Observer>, in_flight: Arc<AtomicUsize>) -> Rc<Self> {
+        let Shared { plan, control, outbox, loads, profiles, capacities, texts, answered, detached } = shared;
+        Rc::new(Self {
+            plan,
+            control,
+            observer: RefCell::new(observer),
+            outbox,
+            loads,
+            profiles,
+            ids: IdSource::new(),
+            rule_members: RefCell::default(),
+            capacities,
+            texts,
+            answered,
+            detached,
+            cutting: Cell::new(false),
+            draining: Cell::new(false),
+            turn: Turn::default(),
+            leaving: Leaving::default(),
+            in_flight,
+        })
+    }
+
     /// Returns the kind of an upstream, as configured or detected.
     pub(crate) fn kind(&self, upstream: usize) -> Option<ServerKind> {
         self.plan.upstreams[upstream].kind.or_else(|| self.profiles[upstream].found_kind())

@@ -1,53 +1,42 @@
 //! One worker: a thread, a single-threaded runtime, and everything that lives on it (law 7). It accepts connections of
 //! every upstream's listener and runs each as a task of its own.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use arc_swap::ArcSwap;
-use exchange::{AnsweredIds, DetachedWork, IdSource};
 use rustls::ServerConfig;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::capacity::{Capacity, Permit};
+use crate::capacity::Permit;
 use crate::carry::forward;
 use crate::connections::Connections;
-use crate::drain::{Leaving, Phase};
+use crate::drain::Phase;
 use crate::engine::Served;
 use crate::engine::net::client::Client;
 use crate::engine::net::client_stream::ClientStream;
-use crate::engine::net::read_budget::Turn;
 use crate::engine::net::socket::Socket;
 use crate::engine::net::tls::Tls;
 use crate::engine::net::tunnel;
 use crate::listen::{Accepting, Listener};
 use crate::metering::metered::Metered;
-use crate::outbox::Outbox;
 use crate::redirected;
 use crate::request::in_flight::InFlight;
-use crate::state::{Capacities, WorkerState, contain};
+use crate::state::{Shared, WorkerState, contain};
 use crate::sweep::sweep;
-use crate::{Control, Dropped, Observer, Plan, UpstreamProfile, clock, limits};
+use crate::{Dropped, Observer, clock, limits};
 
 /// The parts from which a worker is started.
 pub(crate) struct Start {
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) control: Control,
+    pub(crate) shared: Shared,
     pub(crate) observer: Box<dyn Observer + Send>,
-    pub(crate) outbox: Outbox,
-    pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
-    pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
-    pub(crate) capacities: Capacities,
-    pub(crate) texts: Capacity,
-    pub(crate) answered: Arc<AnsweredIds>,
-    pub(crate) detached: Arc<DetachedWork>,
     pub(crate) listeners: Vec<WorkerListener>,
     pub(crate) in_flight: Arc<AtomicUsize>,
     pub(crate) phase: watch::Receiver<Phase>,
@@ -78,41 +67,8 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
 }
 
 async fn serve(start: Start) -> io::Result<()> {
-    let Start {
-        plan,
-        control,
-        observer,
-        outbox,
-        loads,
-        profiles,
-        capacities,
-        texts,
-        answered,
-        detached,
-        listeners,
-        in_flight,
-        mut phase,
-    } = start;
-    let worker = Rc::new(WorkerState {
-        plan,
-        control,
-        observer: RefCell::new(observer),
-        outbox,
-        loads,
-        profiles,
-        // On the worker's own thread, so that its keys are unique.
-        ids: IdSource::new(),
-        rule_members: RefCell::default(),
-        capacities,
-        texts,
-        answered,
-        detached,
-        cutting: Cell::new(false),
-        draining: Cell::new(false),
-        turn: Turn::default(),
-        leaving: Leaving::default(),
-        in_flight,
-    });
+    let Start { shared, observer, listeners, in_flight, mut phase } = start;
+    let worker = WorkerState::new(shared, observer, in_flight);
     let connections = Connections::new(&worker);
     let places = Arc::new(Semaphore::new(worker.plan.connections));
     let tasks = Rc::new(RefCell::new(JoinSet::new()));

@@ -1,0 +1,33 @@
+//! A worker without a thread and listeners, for tests of one pair of connections: its caller polls it.
+
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::net::UnixStream;
+
+use crate::connections::Connections;
+use crate::engine::net::socket::Socket;
+use crate::outbox::Outbox;
+use crate::state::{Shared, WorkerState, contain};
+use crate::wire::h1::serve_connection;
+use crate::{Control, Observer, Plan};
+
+/// A worker that serves the connections that its caller gives it.
+pub struct LoneWorker(Rc<Connections>);
+
+impl LoneWorker {
+    /// A worker of this plan, whose listeners it does not open.
+    pub fn new(plan: Plan, control: Control, observer: Box<dyn Observer>, outbox: Outbox) -> Self {
+        let shared = Shared::new(plan, control, outbox);
+        Self(Connections::new(&WorkerState::new(shared, observer, Arc::default())))
+    }
+
+    /// Serves a client of the first upstream, until its connection ends.
+    pub async fn serve(&self, client: UnixStream) {
+        let peer = (Ipv4Addr::LOCALHOST.into(), false);
+        let client = self.0.client(Socket::Unix(client), None, peer);
+        let serving = serve_connection(Rc::clone(&self.0), 0, client);
+        contain(Rc::clone(&self.0.worker), serving).await;
+    }
+}
