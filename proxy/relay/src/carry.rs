@@ -2,6 +2,7 @@
 //! of the future, or of the response body, means that the client left.
 
 mod held_timer;
+mod open;
 #[cfg(feature = "spike-engine")]
 pub(crate) mod pump;
 mod respond;

@@ -102,6 +102,13 @@ pub(crate) enum SendFailure {
     Closed,
 }
 
+impl SendFailure {
+    /// Returns true if the server has not processed the request, and reported that.
+    pub(crate) fn is_unprocessed(&self) -> bool {
+        matches!(self, Self::Refused | Self::ConnectionError | Self::NeedsHttp1)
+    }
+}
+
 /// The error of a truncated response body: the engine closes the connection without a last chunk, or resets the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the upstream's body is truncated")]

@@ -4,20 +4,20 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll};
 
-use connect::{ConnectError, Offer};
 use http::header::UPGRADE;
 use http::{Request, Response};
 use meter::Tick;
 
+use super::open::{Attempts, open};
 use super::upload::Upload;
 use crate::connections::Connections;
 use crate::engine::hyper::UpstreamAnswer;
 use crate::engine::net::header_list::list_bytes;
-use crate::engine::net::pool::{Need, PooledConnection};
-use crate::engine::{Part, SendError, SendFailure};
+use crate::engine::net::pool::{Need, Pool, PooledConnection};
+use crate::engine::{Part, SendError};
 use crate::request::answer::Answer;
 use crate::request::in_flight::{Carrier, InFlight};
-use crate::request::reject::{Stop, unanswered, unconnected};
+use crate::request::reject::{Stop, unanswered};
 use crate::response::interim::Interim;
 use crate::{clock, limits};
 
@@ -48,19 +48,13 @@ pub(crate) fn send(
                 in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
             }
         };
-        let (mut since, mut refusals) = (begun, 0);
+        let mut since = begun;
         // Without TLS there is no HTTP/2, and no connection is shared.
         let is_secure = upstream.target.is_secure();
-        let mut is_unshared = is_secure && has_long_head(&request);
+        let is_upgrade = is_secure && request.headers().contains_key(UPGRADE);
+        let mut attempts = Attempts::new(is_upgrade, is_secure && has_long_head(&request));
         loop {
-            // HTTP/2 cannot switch protocols.
-            let need = if pool.needs_http1.get() || is_secure && request.headers().contains_key(UPGRADE) {
-                Need::Http1
-            } else if is_unshared {
-                Need::Unshared
-            } else {
-                Need::Any
-            };
+            let need = attempts.need(pool);
             let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
             if !(slot.grow_in_turn(1) || slot.grow_soon(1, in_flight.retry_pause()).await) {
                 return Err(Answer::upstream_full(&upstream.name).into());
@@ -73,7 +67,11 @@ pub(crate) fn send(
                 Some(connection) => (connection, since),
                 None => {
                     // Boxed: most requests find a connection.
-                    let mut opening = Box::pin(open(connections, in_flight, need));
+                    let start = async |pool: &Pool, stream, place| {
+                        Ok(pool.add(connections.engine.handshake(stream, place).await?, need))
+                    };
+                    let take = |pool: &Pool| pool.take(need);
+                    let mut opening = Box::pin(open(connections, in_flight, need, take, start));
                     let opened = std::future::poll_fn(|cx| {
                         request.body_mut().read_ahead(cx);
                         opening.as_mut().poll(cx)
@@ -126,18 +124,7 @@ pub(crate) fn send(
                 Received::Flood => return Err(Answer::interim_flood(&upstream.name).into()),
                 Received::Error(error) => *error,
             };
-            let may_repeat = match cause {
-                SendFailure::NeedsHttp1 => {
-                    pool.needs_http1.set(true);
-                    true
-                }
-                SendFailure::Refused => refusals < limits::H2_REFUSALS,
-                // If this request is the cause, its next connection has no streams of others.
-                SendFailure::ConnectionError => !std::mem::replace(&mut is_unshared, true),
-                // Nothing was sent, so nothing is sent twice. A new connection gets no second attempt.
-                _ => connection.is_reused,
-            };
-            refusals += 1;
+            let may_repeat = attempts.may_repeat(pool, &cause, connection.is_reused);
             request = match unsent.filter(|_| may_repeat) {
                 Some(unsent) => unsent,
                 None => return Err(unanswered(&upstream.name, cause)),
@@ -145,39 +132,6 @@ pub(crate) fn send(
             since = clock::now();
         }
     }
-}
-
-/// Opens a connection, or waits while another request opens one that carries both.
-async fn open(
-    connections: &Connections,
-    in_flight: &InFlight,
-    need: Need,
-) -> Result<Box<PooledConnection>, Answer> {
-    let plan = &in_flight.worker.plan;
-    let (upstream, pool) = (&plan.upstreams[in_flight.upstream], &connections.pools[in_flight.upstream]);
-    while need == Need::Any
-        && let Some(opened) = pool.shared.awaited()
-    {
-        let is_opened = opened.await;
-        if let Some(connection) = pool.take(need) {
-            return Ok(connection);
-        }
-        // Others took its streams, and a further connection is being opened. After a failure, nothing is waited for.
-        if !is_opened {
-            break;
-        }
-    }
-    let opening = (need == Need::Any).then(|| pool.shared.opening());
-    let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
-    let offer = if need == Need::Http1 { Offer::Http1 } else { Offer::Http1OrHttp2 };
-    let opened = async {
-        let stream = upstream.target.connect(offer, plan.connect_timeout).await?;
-        connections.engine.handshake(stream, place).await.map_err(ConnectError::Io)
-    };
-    let opened = opened.await.map_err(|error| unconnected(&upstream.name, &error))?;
-    let connection = pool.add(opened, need);
-    drop(opening);
-    Ok(connection)
 }
 
 /// Returns true if the server may close the connection for the length of the head.

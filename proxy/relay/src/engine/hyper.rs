@@ -32,7 +32,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 
 pub(crate) use self::body::RequestBody;
-pub(crate) use self::client::{Http2Connection, HyperConnection, Opened, UpstreamAnswer};
+pub(crate) use self::client::{Http2Connection, Http2Stream, HyperConnection, Opened, Place, UpstreamAnswer};
 use self::server::StreamTasks;
 use crate::capacity::Permit;
 use crate::engine::net::client::Client;

@@ -19,8 +19,8 @@ use hyper::client::conn::http1::Builder;
 
 pub(crate) use self::body::UpstreamAnswer;
 use self::http1::Http1Connection;
-pub(crate) use self::http2::Http2Connection;
-use self::http2::{Http2Sending, Http2Stream, OnInterim};
+pub(crate) use self::http2::{Http2Connection, Http2Stream, Place};
+use self::http2::{Http2Sending, OnInterim};
 use crate::capacity::Permit;
 use crate::engine::net::read_budget::Turn;
 use crate::engine::{SendError, UpstreamBody};

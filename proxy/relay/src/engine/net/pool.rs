@@ -14,7 +14,7 @@ use super::shared_pool::SharedPool;
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
 use crate::carry::upload::Upload;
-use crate::engine::hyper::{HyperConnection, Opened};
+use crate::engine::hyper::{Http2Stream, HyperConnection, Opened, Place};
 use crate::holder::Holder;
 use crate::{clock, limits};
 
@@ -56,6 +56,11 @@ impl PooledConnection {
         Box::new(Self { http, waker: BodyWaker::default(), is_reused: false, slot: None, place })
     }
 
+    /// A stream of a shared connection.
+    fn stream(place: Place) -> Box<Self> {
+        Self::new(HyperConnection::Http2(Http2Stream::new(place)), None)
+    }
+
     /// Returns true if it has a socket of its own.
     pub(crate) fn has_socket(&self) -> bool {
         self.place.is_some()
@@ -94,8 +99,11 @@ impl Idle for Box<PooledConnection> {
 
 impl Pool {
     pub(crate) fn new(size: usize, age_max: Duration) -> Self {
-        let idle = IdlePool::new(size, age_max);
-        Self { idle, shared: SharedPool::new(), needs_http1: Cell::new(false) }
+        Self {
+            idle: IdlePool::new(size, age_max),
+            shared: SharedPool::new(),
+            needs_http1: Cell::new(false),
+        }
     }
 
     /// Adds a new connection for a request, and takes it, or its first stream.
@@ -107,7 +115,7 @@ impl Pool {
             }
             Opened::Shared(connection) => {
                 let is_kept = need == Need::Any && self.idle.bounds().0 > 0;
-                PooledConnection::new(self.shared.add(connection, is_kept), None)
+                PooledConnection::stream(self.shared.add(connection, is_kept))
             }
         }
     }
@@ -115,9 +123,9 @@ impl Pool {
     /// Takes a connection that is still open, or a stream of one, if there is one.
     pub(crate) fn take(&self, need: Need) -> Option<Box<PooledConnection>> {
         if need == Need::Any
-            && let Some(stream) = self.shared.take()
+            && let Some(place) = self.shared.take()
         {
-            let mut stream = PooledConnection::new(stream, None);
+            let mut stream = PooledConnection::stream(place);
             stream.is_reused = true;
             return Some(stream);
         }

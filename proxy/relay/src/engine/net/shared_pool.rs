@@ -8,8 +8,7 @@ use std::future::Future;
 use meter::Tick;
 use tokio::sync::Notify;
 
-use crate::engine::UpstreamBody;
-use crate::engine::hyper::{Http2Connection, HyperConnection};
+use crate::engine::hyper::{Http2Connection, Place};
 use crate::limits;
 
 /// Shared connections, oldest first.
@@ -53,7 +52,7 @@ impl SharedPool {
     }
 
     /// Takes a stream of an open connection, if one has a free stream.
-    pub(crate) fn take<B: UpstreamBody>(&self) -> Option<HyperConnection<B>> {
+    pub(crate) fn take(&self) -> Option<Place> {
         let mut entries = self.entries.borrow_mut();
         entries.retain(|entry| entry.connection.is_open());
         let free = entries.iter().find(|entry| {
@@ -64,7 +63,7 @@ impl SharedPool {
             entry.connection.streams() < entry.connection.streams_max().unwrap_or(self.streams_max.get())
         })?;
         free.idle_since.set(None);
-        Some(free.connection.stream())
+        Some(free.connection.place())
     }
 
     /// Returns true if the next stream may be the only one of its connection.
@@ -73,14 +72,14 @@ impl SharedPool {
     }
 
     /// Adds a new connection, if it may be kept, and takes its first stream.
-    pub(crate) fn add<B: UpstreamBody>(&self, connection: Http2Connection, keep: bool) -> HyperConnection<B> {
+    pub(crate) fn add(&self, connection: Http2Connection, keep: bool) -> Place {
         self.is_known.set(true);
         self.added.set(self.added.get().wrapping_add(1));
-        let stream = connection.stream();
+        let place = connection.place();
         if keep {
             self.entries.borrow_mut().push(Entry { connection, idle_since: Cell::new(None) });
         }
-        stream
+        place
     }
 
     /// Records that the upstream agreed on HTTP/1.1.

@@ -7,8 +7,10 @@
 
 mod body;
 mod head;
+mod outgoing;
 mod stream;
 mod upload;
+mod waiting;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -26,9 +28,8 @@ use tokio::sync::Notify;
 
 pub(crate) use self::body::Http2Body;
 pub(crate) use self::stream::{Http2Sending, Http2Stream, OnInterim};
-use super::HyperConnection;
+pub(crate) use self::waiting::Place;
 use crate::capacity::Permit;
-use crate::engine::UpstreamBody;
 use crate::limits;
 use crate::state::{WorkerState, contain};
 
@@ -37,7 +38,7 @@ pub(crate) struct Http2Connection(Rc<Link>);
 
 impl Http2Connection {
     /// Starts HTTP/2 on a stream, in a task of the worker. `place`: its place among all sockets.
-    pub(super) async fn start(worker: &Rc<WorkerState>, stream: Stream, place: Permit) -> io::Result<Self> {
+    pub(crate) async fn start(worker: &Rc<WorkerState>, stream: Stream, place: Permit) -> io::Result<Self> {
         let traffic = Rc::<Traffic>::default();
         let io = Metered { stream, traffic: Rc::clone(&traffic) };
         let (sender, mut connection) = builder().handshake(io).await.map_err(io::Error::other)?;
@@ -83,9 +84,9 @@ fn builder() -> Builder {
 }
 
 impl Http2Connection {
-    /// A stream for one request.
-    pub(crate) fn stream<B: UpstreamBody>(&self) -> HyperConnection<B> {
-        HyperConnection::Http2(Http2Stream::new(&self.0))
+    /// A place for one request.
+    pub(crate) fn place(&self) -> Place {
+        Place::new(&self.0)
     }
 
     /// Returns true while the server accepts further requests.

@@ -22,7 +22,7 @@ pub(crate) struct Http2Body {
 
 impl Http2Body {
     /// Returns the response with its body. `is_head`: it answers a `HEAD`.
-    pub(super) fn of(response: Response<RecvStream>, is_head: bool) -> Response<Self> {
+    pub(crate) fn of(response: Response<RecvStream>, is_head: bool) -> Response<Self> {
         let length =
             response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         // These have no content (RFC 9110 §6.4.1).

@@ -1,0 +1,96 @@
+//! Opens the connection that carries a request, and decides if a request that failed is sent again.
+
+use std::io;
+
+use connect::{ConnectError, Offer, Stream};
+
+use crate::capacity::Permit;
+use crate::connections::Connections;
+use crate::engine::SendFailure;
+use crate::engine::net::pool::{Need, Pool};
+use crate::limits;
+use crate::request::answer::Answer;
+use crate::request::in_flight::InFlight;
+use crate::request::reject::unconnected;
+
+/// The attempts to send one request.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempts {
+    /// True if it needs HTTP/1.1, which alone can switch protocols.
+    is_upgrade: bool,
+    /// True if it needs a connection without other requests.
+    is_unshared: bool,
+    refusals: usize,
+}
+
+impl Attempts {
+    /// No attempt yet. `is_upgrade`: it asks to switch protocols; `is_long`: the server may close the connection for the
+    /// length of its head.
+    pub(crate) fn new(is_upgrade: bool, is_long: bool) -> Self {
+        Self { is_upgrade, is_unshared: is_long, refusals: 0 }
+    }
+
+    /// The connection that the next attempt needs.
+    pub(crate) fn need(&self, pool: &Pool) -> Need {
+        if self.is_upgrade || pool.needs_http1.get() {
+            Need::Http1
+        } else if self.is_unshared {
+            Need::Unshared
+        } else {
+            Need::Any
+        }
+    }
+
+    /// Returns true if another attempt may follow one that failed: nothing was sent, or the server states that it
+    /// processed nothing. `is_reused`: the connection may have carried a request before.
+    pub(crate) fn may_repeat(&mut self, pool: &Pool, cause: &SendFailure, is_reused: bool) -> bool {
+        let may_repeat = match cause {
+            SendFailure::NeedsHttp1 => {
+                pool.needs_http1.set(true);
+                true
+            }
+            SendFailure::Refused => self.refusals < limits::H2_REFUSALS,
+            // If this request is the cause, its next connection has no streams of others.
+            SendFailure::ConnectionError => !std::mem::replace(&mut self.is_unshared, true),
+            // Nothing was sent, so nothing is sent twice. A new connection gets no second attempt.
+            _ => is_reused,
+        };
+        self.refusals += 1;
+        may_repeat
+    }
+}
+
+/// Opens a connection, or waits while another request opens one that carries both. `take` takes one from the pool;
+/// `start` makes one of a stream and its place among all sockets.
+pub(crate) async fn open<C>(
+    connections: &Connections,
+    in_flight: &InFlight,
+    need: Need,
+    take: impl Fn(&Pool) -> Option<C>,
+    start: impl AsyncFnOnce(&Pool, Stream, Permit) -> io::Result<C>,
+) -> Result<C, Answer> {
+    let plan = &in_flight.worker.plan;
+    let (upstream, pool) = (&plan.upstreams[in_flight.upstream], &connections.pools[in_flight.upstream]);
+    while need == Need::Any
+        && let Some(opened) = pool.shared.awaited()
+    {
+        let is_opened = opened.await;
+        if let Some(connection) = take(pool) {
+            return Ok(connection);
+        }
+        // Others took its streams, and a further connection is being opened. After a failure, nothing is waited for.
+        if !is_opened {
+            break;
+        }
+    }
+    let opening = (need == Need::Any).then(|| pool.shared.opening());
+    let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
+    let offer = if need == Need::Http1 { Offer::Http1 } else { Offer::Http1OrHttp2 };
+    let opened = async {
+        let stream = upstream.target.connect(offer, plan.connect_timeout).await?;
+        start(pool, stream, place).await.map_err(ConnectError::Io)
+    };
+    let opened = opened.await.map_err(|error| unconnected(&upstream.name, &error));
+    drop(opening);
+    opened
+}
