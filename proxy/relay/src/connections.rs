@@ -56,7 +56,7 @@ impl Connections {
             watched: Rc::default(),
             rests: RefCell::default(),
             #[cfg(feature = "spike-engine")]
-            http1: Rc::new(crate::wire::h1::Http1::new(plan)),
+            http1: Rc::new(crate::wire::h1::Http1::new()),
         })
     }
 
@@ -199,7 +199,5 @@ impl Connections {
         for pool in &self.pools {
             pool.sweep();
         }
-        #[cfg(feature = "spike-engine")]
-        self.http1.sweep();
     }
 }

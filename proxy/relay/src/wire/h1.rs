@@ -22,7 +22,7 @@ mod down;
 mod fields;
 mod shared;
 mod up;
-mod upstream_socket;
+pub(crate) mod upstream_socket;
 
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -99,7 +99,7 @@ fn poll_request(
     let mut unsent = buffers.out.take();
     upstream_request(&mut unsent, lines, &parts, &target, (edited.as_ref(), &body), is_complete);
     buffers.fields.replace(parts.headers);
-    let up = Http1Up::new(slot, Rc::clone(&connections.http1.pools[index]), unsent);
+    let up = Http1Up::new(slot, Rc::clone(&connections.pools[index].sockets), unsent);
     *pump = Some(Pump::new(up, Http1Down::new(Rc::clone(client)), in_flight));
     Poll::Ready(Next::Request)
 }

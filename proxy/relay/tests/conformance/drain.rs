@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::Proxy;
-use crate::support::{Upstream, eventually};
+use crate::support::{DEADLINE, Upstream, eventually, upstream_body};
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 
@@ -43,6 +43,41 @@ fn stream_may_finish_within_the_grace() {
     assert_eq!(client.rest(), "3\r\ntwo\r\n0\r\n\r\n");
     proxy.running.join();
     assert_eq!(proxy.running.in_flight(), 0);
+}
+
+/// No further request will use it.
+#[test]
+fn idle_upstream_connection_is_closed_while_a_stream_finishes() {
+    let (go, wait) = mpsc::channel::<()>();
+    let (heard, said) = mpsc::channel();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = Upstream::start(move |peer, _| {
+        let head = peer.head().unwrap();
+        let body = upstream_body(peer, &head);
+        if body == b"s" {
+            peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+            wait.lock().unwrap().recv_timeout(DEADLINE).unwrap();
+            peer.try_send("0\r\n\r\n");
+            return;
+        }
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        assert!(peer.head().is_none());
+        heard.send(()).unwrap();
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.pool_idle = Duration::from_secs(60));
+    let post = |body: &str| format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n{body}");
+    let (mut streaming, mut other) = (proxy.connect(), proxy.connect());
+    streaming.send(post("s"));
+    streaming.head();
+    streaming.until("one\r\n");
+    other.send(post("x"));
+    other.head();
+    other.exactly(2);
+    eventually("the request has ended", || proxy.running.in_flight() == 1);
+    proxy.running.drain();
+    said.recv_timeout(DEADLINE).unwrap();
+    go.send(()).unwrap();
+    assert_eq!(streaming.rest(), "0\r\n\r\n");
 }
 
 #[test]
@@ -151,6 +186,6 @@ fn stream_cut_by_the_drain_ends_locally() {
     client.head();
     client.until("}}]}\n\n\r\n");
     proxy.running.drain();
-    let record = proxy.inbox.recv_timeout(crate::support::DEADLINE).unwrap().finished().unwrap().record;
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
     assert_eq!((record.ending, record.tokens.output()), (meter::Ending::ProxyError, 1));
 }

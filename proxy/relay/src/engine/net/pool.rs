@@ -2,6 +2,8 @@
 //! after a stream: HTTP/2 announces the end of a connection, and requests that meet it are sent again.
 
 use std::cell::Cell;
+#[cfg(feature = "spike-engine")]
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -16,11 +18,16 @@ use crate::capacity::Permit;
 use crate::carry::upload::Upload;
 use crate::engine::hyper::{Http2Stream, HyperConnection, Opened, Place};
 use crate::holder::Holder;
+#[cfg(feature = "spike-engine")]
+use crate::wire::h1::upstream_socket::UpstreamSocket;
 use crate::{clock, limits};
 
 /// Idle connections, and shared ones.
 pub(crate) struct Pool {
     idle: IdlePool<Box<PooledConnection>>,
+    /// Idle connections of the trial.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) sockets: Rc<IdlePool<UpstreamSocket>>,
     pub(crate) shared: SharedPool,
     /// True once the server demanded HTTP/1.1 although it had agreed on HTTP/2.
     pub(crate) needs_http1: Cell<bool>,
@@ -101,6 +108,8 @@ impl Pool {
     pub(crate) fn new(size: usize, age_max: Duration) -> Self {
         Self {
             idle: IdlePool::new(size, age_max),
+            #[cfg(feature = "spike-engine")]
+            sockets: Rc::new(IdlePool::new(size, age_max)),
             shared: SharedPool::new(),
             needs_http1: Cell::new(false),
         }
@@ -143,19 +152,27 @@ impl Pool {
     /// Closes connections that are too old or were closed by the server.
     pub(crate) fn sweep(&self) {
         self.idle.sweep();
+        #[cfg(feature = "spike-engine")]
+        self.sockets.sweep();
         let (size, age_max_ns) = self.idle.bounds();
         self.shared.sweep(clock::now(), age_max_ns.saturating_mul(limits::H2_IDLE_FACTOR), size);
     }
 
     /// Closes all idle connections.
     pub(crate) fn clear(&self) {
-        self.idle.clear();
+        self.clear_idle();
         self.shared.close_idle();
     }
 
     /// Closes all connections, those with streams after their last one.
     pub(crate) fn leave(&self) {
-        self.idle.clear();
+        self.clear_idle();
         self.shared.leave();
+    }
+
+    fn clear_idle(&self) {
+        self.idle.clear();
+        #[cfg(feature = "spike-engine")]
+        self.sockets.clear();
     }
 }

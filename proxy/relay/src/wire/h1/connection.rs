@@ -85,7 +85,7 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
             Next::Request => {
                 let Some(request) = &mut pump else { continue };
                 let has_slot = request.up.slot.grow_in_turn(1);
-                let connected = match has_slot.then(|| connections.http1.pools[index].take()).flatten() {
+                let connected = match has_slot.then(|| connections.pools[index].sockets.take()).flatten() {
                     Some(socket) => {
                         request.up.connected(socket, &request.in_flight);
                         Ok(())

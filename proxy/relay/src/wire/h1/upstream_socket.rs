@@ -14,14 +14,14 @@ use crate::engine::net::idle::Idle;
 use crate::holder::Holder;
 
 /// A connected socket, and its place among all sockets. A task that finds it not ready is woken once it is.
-pub(super) struct UpstreamSocket {
+pub(crate) struct UpstreamSocket {
     stream: Stream,
     place: Permit,
 }
 
 impl UpstreamSocket {
     /// Connects within a time.
-    pub(super) async fn connect(
+    pub(crate) async fn connect(
         target: &Target,
         timeout: Duration,
         place: Permit,
@@ -30,19 +30,19 @@ impl UpstreamSocket {
     }
 
     /// Charges it to the holder of its next request.
-    pub(super) fn charge(&mut self, holder: Option<Arc<Holder>>) {
+    pub(crate) fn charge(&mut self, holder: Option<Arc<Holder>>) {
         self.place.charge(holder);
     }
 
     /// Reads once.
-    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut read = ReadBuf::new(buffer);
         ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
         Poll::Ready(Ok(read.filled().len()))
     }
 
     /// Writes once.
-    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 }
