@@ -15,8 +15,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use meter::Tick;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, watch};
+
+use crate::clock;
 
 /// The phase of all workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,20 +57,26 @@ impl Phase {
 /// The signal to every connection of one worker to end after its current request.
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
-    is_ordered: Cell<bool>,
+    ordered_at: Cell<Option<Tick>>,
     ordered: Arc<Notify>,
 }
 
 impl Leaving {
     /// Sends the signal.
     pub(crate) fn order(&self) {
-        self.is_ordered.set(true);
+        self.ordered_at.set(Some(clock::now()));
         self.ordered.notify_waiters();
     }
 
     /// Returns true once the signal was sent.
     pub(crate) fn is_ordered(&self) -> bool {
-        self.is_ordered.get()
+        self.ordered_at.get().is_some()
+    }
+
+    /// The tick at which the signal was sent.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) fn ordered_at(&self) -> Option<Tick> {
+        self.ordered_at.get()
     }
 
     /// Waits for the signal.

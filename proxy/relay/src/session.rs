@@ -23,7 +23,7 @@ use tokio::time::Sleep;
 use websocket::{CloseFrame, Violation};
 
 use self::messages::{Found, Message, Messages};
-pub(crate) use self::open::{Handshake, Opened, open};
+pub(crate) use self::open::{Handshake, Opened, answered, open};
 use self::responses::Responses;
 use self::withheld::{Onward, Withheld};
 use crate::holder::Holder;

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use http::{HeaderMap, StatusCode};
 use http1::Lines;
 
+use crate::engine::SendFailure;
 use crate::request::reject::Stop;
 
 /// Bytes of one read.
@@ -89,7 +90,10 @@ impl Buffers {
 /// A connection to an upstream that carries one request.
 pub(crate) trait Up {
     /// Sends the request; ready once all of it was sent.
-    fn poll_send(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>>;
+    fn poll_send(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<(), SendFailure>>;
+
+    /// Returns true if the request may be sent on another connection: this one carried others before, and nothing was sent.
+    fn may_repeat(&self) -> bool;
 
     /// Reads once. Nothing is read at the end of the connection.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;

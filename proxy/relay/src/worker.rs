@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use std::task::Poll;
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use rustls::ServerConfig;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -228,20 +229,32 @@ pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usi
             forward(Rc::clone(&connections), Rc::clone(&client), upstream, request)
         })
     };
-    if let Served::Switched(first) = serving.await
-        && let Some(switched) = client.switched(upstream)
-    {
-        let (upstream_io, session) = *switched;
-        let metered = Metered::not(&connections.worker);
-        // The request lasts as long as its tunnel.
-        let worker = (&connections.worker, &connections.watched);
-        let in_flight = InFlight::new(worker, upstream, &client, metered, (true, true));
-        let left = client.left_tunnel(session.is_some());
+    if let Served::Switched(first) = serving.await {
         // Boxed, because every connection's future would have space for it, and few are tunnels.
-        let tunnel = tunnel::run((ClientStream(Rc::clone(&client)), left), first, upstream_io, session);
-        Box::pin(tunnel).await;
-        drop(in_flight);
+        Box::pin(serve_tunnel(&connections, upstream, &client, first)).await;
     }
+    count_slow(&connections, &client);
+}
+
+/// Serves a connection that switched protocols until it ends. `first`: the bytes that were read after its request.
+pub(crate) async fn serve_tunnel(
+    connections: &Rc<Connections>,
+    upstream: usize,
+    client: &Rc<Client>,
+    first: Bytes,
+) {
+    let Some(switched) = client.switched(upstream) else { return };
+    let (upstream_io, session) = *switched;
+    let metered = Metered::not(&connections.worker);
+    // The request lasts as long as its tunnel.
+    let worker = (&connections.worker, &connections.watched);
+    let _in_flight = InFlight::new(worker, upstream, client, metered, (true, true));
+    let left = client.left_tunnel(session.is_some());
+    tunnel::run((ClientStream(Rc::clone(client)), left), first, upstream_io, session).await;
+}
+
+/// Counts a connection that ended because its client took no bytes.
+pub(crate) fn count_slow(connections: &Connections, client: &Client) {
     if client.has_timed_out() {
         connections.worker.dropped(Dropped::SlowClient);
     }

@@ -6,19 +6,19 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::Version;
+use http::{StatusCode, Version};
 use meter::Tick;
 
 use super::held_timer::HeldTimer;
-use crate::engine::SendFailure;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
 use crate::request::reject::{Stop, unanswered};
 use crate::response::interim::Interim;
 use crate::response::{Response, Verdict};
+use crate::session::{self, Session, answered};
 use crate::wire::{Buffers, Down, Framing, Part, Up};
-use crate::{clock, limits};
+use crate::{Passthrough, clock, limits};
 
 /// One request and its response. Its drop before the response has ended means that the client left.
 pub(crate) struct Pump<U, D> {
@@ -26,11 +26,16 @@ pub(crate) struct Pump<U, D> {
     pub(crate) up: U,
     pub(crate) down: D,
     phase: Phase,
+    /// The consequence of a switch of protocols, if the request asks for one. Boxed: few do.
+    upgrade: Option<Box<Upgrade>>,
     /// The interim responses, if there were any.
     interim: Option<Interim>,
     held_timer: HeldTimer,
     pub(crate) in_flight: Rc<InFlight>,
 }
+
+/// The session that begins if the protocol is switched, and the reason why the request is not metered.
+pub(crate) type Upgrade = (session::Opened, Option<Passthrough>);
 
 /// The phase of a request.
 enum Phase {
@@ -40,6 +45,8 @@ enum Phase {
     Waiting,
     /// The response has begun.
     Answering(Response),
+    /// The server switched protocols. The session is that of a tunnel that is metered.
+    Switched(Option<Box<Session>>),
     /// All of the response was given to the client, or all that there is.
     Over(Finish),
 }
@@ -51,12 +58,26 @@ pub(crate) enum Finish {
     Done,
     /// The connection of the client ends with the response, which is truncated.
     Close,
+    /// Nothing was sent on a connection that carried others before: the request may be sent on another one.
+    Unsent,
+    /// The server switched protocols: the two connections become a tunnel.
+    Switched,
 }
 
 impl<U: Up, D: Down> Pump<U, D> {
-    /// A request that is ready to be sent once `up` is connected.
-    pub(crate) fn new(up: U, down: D, in_flight: Rc<InFlight>) -> Self {
-        Self { up, down, phase: Phase::Sending, interim: None, held_timer: HeldTimer::default(), in_flight }
+    /// A request that is ready to be sent once `up` is connected. `upgrade`: it asks to switch protocols.
+    pub(crate) fn new(up: U, down: D, in_flight: Rc<InFlight>, upgrade: Option<Upgrade>) -> Self {
+        let (upgrade, held_timer) = (upgrade.map(Box::new), HeldTimer::default());
+        Self { up, down, phase: Phase::Sending, upgrade, interim: None, held_timer, in_flight }
+    }
+
+    /// Ends the request, whose server switched protocols. Returns the connection to it, and the session if there is one.
+    pub(crate) fn switched(self) -> (U, Option<Box<Session>>) {
+        let session = match self.phase {
+            Phase::Switched(session) => session,
+            _ => None,
+        };
+        (self.up, session)
     }
 
     /// Ends the request, whose client left. Returns the metering and the upstream's connection if the rest of the response
@@ -79,13 +100,12 @@ impl<U: Up, D: Down> Pump<U, D> {
             }
             match self.phase {
                 Phase::Over(finish) => return Poll::Ready(Ok(finish)),
+                Phase::Switched(_) => return Poll::Ready(Ok(Finish::Switched)),
                 Phase::Sending => match self.up.poll_send(cx, buffers) {
                     Poll::Ready(Ok(())) => self.was_sent(),
-                    Poll::Ready(Err(_)) => {
-                        return Poll::Ready(Err(unanswered(
-                            self.in_flight.upstream_name(),
-                            SendFailure::Closed,
-                        )));
+                    Poll::Ready(Err(_)) if self.up.may_repeat() => return Poll::Ready(Ok(Finish::Unsent)),
+                    Poll::Ready(Err(failure)) => {
+                        return Poll::Ready(Err(unanswered(self.in_flight.upstream_name(), failure)));
                     }
                     Poll::Pending => return self.watch(cx, buffers),
                 },
@@ -147,7 +167,7 @@ impl<U: Up, D: Down> Pump<U, D> {
     /// Takes the parts of a slice of the response, which was read at `at`: decides about them, and adds them for the
     /// client. Returns the end, if it is in the slice.
     fn take(&mut self, slice: Option<&[u8]>, buffers: &Buffers, at: Tick) -> Result<Option<Finish>, Stop> {
-        let Self { up, down, phase, interim, in_flight, .. } = self;
+        let Self { up, down, phase, upgrade, interim, in_flight, .. } = self;
         let bytes = slice.unwrap_or_default();
         let mut finish = None;
         up.parts(slice, in_flight.upstream_name(), buffers, |part| {
@@ -163,16 +183,25 @@ impl<U: Up, D: Down> Pump<U, D> {
                     }
                 }
                 (Part::Head(head), phase) => {
-                    let verdict = Response::head(in_flight, head.status, head.fields, false, at)?;
+                    let is_upgrade = upgrade.is_some();
+                    let verdict = Response::head(in_flight, head.status, head.fields, is_upgrade, at)?;
+                    let session = upgrade.take().and_then(|upgrade| {
+                        let (opened, unmetered) = *upgrade;
+                        answered(&in_flight.worker, opened, unmetered, (head.status, head.fields))
+                    });
                     let response = match verdict {
                         Verdict::Known(response) => response,
                         // The pump does not wait for the first bytes of the body.
                         Verdict::ByBody(undecided) => undecided.decide(b"", head.framing == Framing::Length),
                     };
                     in_flight.watch();
-                    down.head(head, response.is_edited(), in_flight.worker.draining.get());
+                    let is_last = in_flight.worker.draining.get() && !head.status.is_informational();
+                    down.head(head, response.is_edited(), is_last);
                     in_flight.spent(at);
-                    *phase = Phase::Answering(response);
+                    *phase = match head.status {
+                        StatusCode::SWITCHING_PROTOCOLS => Phase::Switched(session),
+                        _ => Phase::Answering(response),
+                    };
                 }
                 (Part::Data { data, verbatim }, Phase::Answering(response)) => {
                     match response.data(data, || Bytes::copy_from_slice(data), at, false) {
@@ -207,7 +236,7 @@ impl<U: Up, D: Down> Pump<U, D> {
             (Some(finish), Phase::Answering(response)) => {
                 match finish {
                     Finish::Done => response.end(at),
-                    Finish::Close => response.cut(at),
+                    _ => response.cut(at),
                 }
                 let may_stay = matches!(finish, Finish::Done) && !self.in_flight.worker.leaving.is_ordered();
                 self.up.end(may_stay);

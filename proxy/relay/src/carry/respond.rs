@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::response::Parts;
 use http::{StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
@@ -22,8 +22,7 @@ use crate::request::headers;
 use crate::request::in_flight::InFlight;
 use crate::request::reject::Stop;
 use crate::response::{Response, Verdict};
-use crate::session::{Opened, Session};
-use crate::state::WorkerState;
+use crate::session::{Opened, answered};
 use crate::{Passthrough, clock};
 
 /// Makes the response to the client. `upgrade`: the session that begins if the protocol is switched, where the request
@@ -43,10 +42,8 @@ pub(crate) fn respond(
         let (mut head, mut body) = response.into_parts();
         let verdict = Response::head(in_flight, head.status, &head.headers, upgrade.is_some(), at)?;
         let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
-        let session = match (upgrade, unmetered) {
-            (Some(opened), Some(reason)) => session(worker, opened, reason, &head),
-            _ => None,
-        };
+        let session =
+            upgrade.and_then(|opened| answered(worker, opened, unmetered, (head.status, &head.headers)));
 
         head.version = Version::HTTP_11;
         head.headers = headers::for_client(head.headers, switching);
@@ -98,27 +95,6 @@ pub(crate) fn respond(
         in_flight.spent(at);
         Ok(http::Response::from_parts(head, body))
     }
-}
-
-/// The session of a connection that switches protocols. Otherwise the request is counted by the reason why it, or the
-/// tunnel, is not metered.
-fn session(
-    worker: &WorkerState,
-    opened: Opened,
-    unmetered: Passthrough,
-    head: &Parts,
-) -> Option<Box<Session>> {
-    // An empty field agrees on nothing.
-    let mut extensions = head.headers.get_all(SEC_WEBSOCKET_EXTENSIONS).iter();
-    let is_compressed = extensions.any(|field| !field.as_bytes().trim_ascii().is_empty());
-    let reason = match opened {
-        _ if head.status != StatusCode::SWITCHING_PROTOCOLS => unmetered,
-        Ok(session) if !is_compressed => return Some(session),
-        Ok(_) => Passthrough::Socket,
-        Err(reason) => reason,
-    };
-    worker.passthrough(reason);
-    None
 }
 
 /// The response that the proxy makes itself. `close` ends the client's connection after it.

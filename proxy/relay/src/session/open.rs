@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use exchange::{RoleSource, Socket, TenantResolution, models_of_head, socket};
 use http::header::{HeaderName, SEC_WEBSOCKET_EXTENSIONS};
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use usage::Policy;
 
 use super::Session;
@@ -61,6 +61,28 @@ pub(crate) fn open(
     }
     let origin = Origin { upstream, dialect, models, headers: traced(headers), is_tls, tenant, role };
     Ok(Ok(Box::new(Session::new(worker, holder, Responses::new(worker, origin)))))
+}
+
+/// The session of a connection whose server switches protocols, by the head of its response. Otherwise the request, or
+/// the tunnel, is counted by the reason why it is not metered.
+pub(crate) fn answered(
+    worker: &WorkerState,
+    opened: Opened,
+    unmetered: Option<Passthrough>,
+    (status, headers): (StatusCode, &HeaderMap),
+) -> Option<Box<Session>> {
+    let unmetered = unmetered?;
+    // An empty field agrees on nothing.
+    let mut extensions = headers.get_all(SEC_WEBSOCKET_EXTENSIONS).iter();
+    let is_compressed = extensions.any(|field| !field.as_bytes().trim_ascii().is_empty());
+    let reason = match opened {
+        _ if status != StatusCode::SWITCHING_PROTOCOLS => unmetered,
+        Ok(session) if !is_compressed => return Some(session),
+        Ok(_) => Passthrough::Socket,
+        Err(reason) => reason,
+    };
+    worker.passthrough(reason);
+    None
 }
 
 /// The reason why a tunnel to this target is not metered.

@@ -72,14 +72,15 @@ fn poll_request(
     index: usize,
     pump: &mut Option<Http1Pump>,
 ) -> Poll<Next> {
-    if client.first_len() > 0 {
-        return Poll::Ready(Next::HandOver);
-    }
     let buffers = &connections.http1.buffers;
     let mut buffer = buffers.read.borrow_mut();
-    let received = match ready!(client.poll_read(cx, &mut buffer)) {
-        Ok(0) | Err(_) => return Poll::Ready(Next::Gone),
-        Ok(read) => &buffer[..read],
+    let first = client.take_first(usize::MAX);
+    let received = match &first {
+        Some(first) => first,
+        None => match ready!(client.poll_read(cx, &mut buffer)) {
+            Ok(0) | Err(_) => return Poll::Ready(Next::Gone),
+            Ok(read) => &buffer[..read],
+        },
     };
     let mut table = Table::new();
     let Some((mut parts, body, lines)) = whole(buffers, received, &mut table) else {
@@ -100,7 +101,8 @@ fn poll_request(
     upstream_request(&mut unsent, lines, &parts, &target, (edited.as_ref(), &body), is_complete);
     buffers.fields.replace(parts.headers);
     let up = Http1Up::new(slot, Rc::clone(&connections.pools[index].sockets), unsent);
-    *pump = Some(Pump::new(up, Http1Down::new(Rc::clone(client)), in_flight));
+    let down = Http1Down::new(Rc::clone(client), connections.worker.plan.half_close);
+    *pump = Some(Pump::new(up, down, in_flight, None));
     Poll::Ready(Next::Request)
 }
 

@@ -15,14 +15,13 @@ use hyper::upgrade::OnUpgrade;
 
 use super::Hyper;
 use super::client_io::ClientIo;
+use crate::Refusal;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::deadlines::{Deadlines, Due};
 use crate::engine::net::source::Source;
 use crate::engine::net::stream::Stream;
-use crate::engine::net::tls::HandshakeError;
 use crate::engine::{Cut, Served};
 use crate::state::{WorkerState, contain};
-use crate::{Dropped, Refusal};
 
 /// A boxed forwarding future: a connection that waits for its next request uses no memory for it, and hyper returns the
 /// socket only if it can move the service.
@@ -48,13 +47,7 @@ where
         std::future::poll_fn(|cx| match protocol.as_mut().poll(cx) {
             Poll::Ready(known) => Poll::Ready(known),
             Poll::Pending => deadlines.as_mut().poll_waiting(cx).map(|_overdue| {
-                if client.awaits_header() {
-                    engine.worker.dropped(Dropped::ProxyHeader);
-                    tracing::debug!(peer = %client.peer(), "the header of the PROXY protocol takes too long");
-                } else if client.is_handshaking() {
-                    engine.worker.dropped(Dropped::Handshake);
-                    tracing::debug!(peer = %client.peer(), "the TLS handshake takes too long");
-                }
+                client.count_overdue(&engine.worker);
                 None
             }),
         })
@@ -69,23 +62,11 @@ where
     Served::Ended
 }
 
-/// Reads the header of a load balancer, and establishes the session of a listener with TLS. Returns true if the client
-/// uses HTTP/2; `None` if it left, or if there is no session.
+/// Opens a client connection. Returns true if the client uses HTTP/2; `None` if it left, or if there is no
+/// session.
 async fn open(engine: &Hyper, client: &Client) -> Option<bool> {
-    let worker = &engine.worker;
-    if let Err(error) = client.read_proxy_header(worker).await {
-        worker.dropped(Dropped::ProxyHeader);
-        tracing::debug!(peer = %client.peer(), %error, "the header of the PROXY protocol is missing");
+    if !client.establish(&engine.worker).await {
         return None;
-    }
-    match client.handshake().await {
-        Ok(()) => {}
-        Err(HandshakeError::Unbegun) => return None,
-        Err(error) => {
-            worker.dropped(Dropped::Handshake);
-            tracing::debug!(peer = %client.peer(), %error, "the TLS handshake failed");
-            return None;
-        }
     }
     client.speaks_http2(&engine.read_buffer).await.ok().flatten()
 }

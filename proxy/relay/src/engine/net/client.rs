@@ -7,6 +7,7 @@
 mod end;
 mod first_bytes;
 mod handshake;
+mod opening;
 mod payer;
 mod stage;
 mod switching;

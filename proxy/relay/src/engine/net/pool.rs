@@ -29,6 +29,9 @@ pub(crate) struct Pool {
     #[cfg(feature = "spike-engine")]
     pub(crate) sockets: Rc<IdlePool<UpstreamSocket>>,
     pub(crate) shared: SharedPool,
+    /// True once the server agreed on HTTP/1.1.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) is_http1: Cell<bool>,
     /// True once the server demanded HTTP/1.1 although it had agreed on HTTP/2.
     pub(crate) needs_http1: Cell<bool>,
 }
@@ -111,12 +114,16 @@ impl Pool {
             #[cfg(feature = "spike-engine")]
             sockets: Rc::new(IdlePool::new(size, age_max)),
             shared: SharedPool::new(),
+            #[cfg(feature = "spike-engine")]
+            is_http1: Cell::new(false),
             needs_http1: Cell::new(false),
         }
     }
 
     /// Adds a new connection for a request, and takes it, or its first stream.
     pub(crate) fn add(&self, opened: Opened<Upload>, need: Need) -> Box<PooledConnection> {
+        #[cfg(feature = "spike-engine")]
+        self.is_http1.set(matches!(&opened, Opened::Exclusive(..)));
         match opened {
             Opened::Exclusive(http, place) => {
                 self.shared.forget();

@@ -4,15 +4,16 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
 use http1::write_field;
+use meter::Tick;
 
 use super::up::Http1Up;
 use super::upstream_socket::UpstreamSocket;
 use super::{Http1Pump, Next, poll_request};
+use crate::capacity::Permit;
 use crate::carry::pump::{Finish, Pump};
 use crate::carry::rest;
 use crate::connections::Connections;
@@ -20,10 +21,11 @@ use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::socket::Output;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
+use crate::request::in_flight::InFlight;
 use crate::request::reject::{Stop, reject, unconnected};
 use crate::state::WorkerState;
 use crate::wire::{Down as _, Part, Up as _};
-use crate::{Dropped, clock, limits, worker};
+use crate::{clock, limits, worker};
 
 /// The reason why a client's connection is served here no more.
 enum Outcome {
@@ -31,6 +33,8 @@ enum Outcome {
     Ended,
     /// Its next request is not served here.
     HandedOver,
+    /// It switched protocols.
+    Switched,
 }
 
 /// Ends client connections that have waited too long for a request.
@@ -38,22 +42,25 @@ pub(crate) fn sweep(connections: &Connections) {
     let worker = &connections.worker;
     let now = clock::now();
     for (client, task) in connections.clients.borrow().values() {
-        let waited_ns = u128::from(now.since(client.since()));
-        let limit = limit(worker, client.stage().0);
-        if client.is_raw() && limit.is_some_and(|limit| waited_ns >= limit.as_nanos()) {
+        if client.is_raw() && is_overdue(worker, client, now) {
+            client.count_overdue(worker);
             task.abort();
+            let client = Rc::clone(client);
+            connections.read_on(async move { client.linger().await });
         }
     }
 }
 
-/// The longest time in this stage; `None` if a request is in flight.
-fn limit(worker: &WorkerState, stage: Stage) -> Option<Duration> {
-    match stage {
-        Stage::Fresh | Stage::Idle if worker.leaving.is_ordered() => Some(limits::LAST_IDLE),
-        Stage::Idle => Some(limits::CLIENT_IDLE),
-        Stage::Fresh | Stage::Head => Some(worker.plan.head_timeout),
-        Stage::Busy => None,
-    }
+/// Returns true if a connection has waited too long for a request.
+fn is_overdue(worker: &WorkerState, client: &Client, now: Tick) -> bool {
+    let since = client.since();
+    let (since, limit) = match (client.stage().0, worker.leaving.ordered_at()) {
+        (Stage::Busy, _) => return false,
+        (Stage::Fresh | Stage::Idle, Some(ordered)) => (since.max(ordered), limits::LAST_IDLE),
+        (Stage::Idle, None) => (since, limits::CLIENT_IDLE),
+        (Stage::Fresh | Stage::Head, _) => (since, worker.plan.head_timeout),
+    };
+    u128::from(now.since(since)) >= limit.as_nanos()
 }
 
 /// Serves a client's connection: the first requests here, and all from the first one that is not served here by hyper.
@@ -61,8 +68,12 @@ pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usi
     match serve(&connections, &client, upstream).await {
         // Boxed: a connection that stays here does not need its memory.
         Outcome::HandedOver => Box::pin(worker::serve_connection(connections, upstream, client)).await,
-        Outcome::Ended if client.has_timed_out() => connections.worker.dropped(Dropped::SlowClient),
-        Outcome::Ended => {}
+        Outcome::Switched => {
+            let first = client.take_first(usize::MAX).unwrap_or_default();
+            Box::pin(worker::serve_tunnel(&connections, upstream, &client, first)).await;
+            worker::count_slow(&connections, &client);
+        }
+        Outcome::Ended => worker::count_slow(&connections, &client),
     }
 }
 
@@ -72,11 +83,30 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
     let worker = &connections.worker;
     let plan = &worker.plan;
     let upstream = &plan.upstreams[index];
-    let is_changed = plan.forwards || plan.half_close || plan.trace.is_some() || upstream.authority.is_some();
-    if client.is_tls() || client.awaits_header() || upstream.target.is_secure() || is_changed {
+    let is_changed = plan.forwards || plan.trace.is_some() || upstream.authority.is_some();
+    // Hyper serves the clients of an upstream that may speak HTTP/2.
+    let may_speak_http2 = upstream.target.is_secure() && !connections.pools[index].is_http1.get();
+    if may_speak_http2 || is_changed {
         return Outcome::HandedOver;
     }
     client.set_raw(true);
+    // Most connections have nothing before their first request.
+    let is_before = client.is_tls() || client.awaits_header();
+    let is_http2 = match !is_before || Box::pin(client.establish(worker)).await {
+        true => client.speaks_http2(&connections.http1.buffers.read).await.ok().flatten(),
+        false => None,
+    };
+    match is_http2 {
+        Some(false) => {}
+        Some(true) => {
+            client.set_raw(false);
+            return Outcome::HandedOver;
+        }
+        None => {
+            Box::pin(client.linger()).await;
+            return Outcome::Ended;
+        }
+    }
     // Written in place: the future has memory for one request.
     let mut pump = None;
     loop {
@@ -84,21 +114,35 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
         let (answer, close) = match next {
             Next::Request => {
                 let Some(request) = &mut pump else { continue };
-                let has_slot = request.up.slot.grow_in_turn(1);
-                let connected = match has_slot.then(|| connections.pools[index].sockets.take()).flatten() {
-                    Some(socket) => {
-                        request.up.connected(socket, &request.in_flight);
-                        Ok(())
+                let mut has_slot = request.up.slot.grow_in_turn(1);
+                let finish = loop {
+                    let idle = has_slot.then(|| connections.pools[index].sockets.take()).flatten();
+                    let connected = match idle {
+                        Some(socket) => {
+                            request.up.connected(socket, &request.in_flight, true);
+                            Ok(())
+                        }
+                        None => Box::pin(connect(connections, request, has_slot)).await,
+                    };
+                    has_slot = true;
+                    let finish = match connected {
+                        Ok(()) => poll_fn(|cx| request.poll(cx, &connections.http1.buffers)).await,
+                        Err(stop) => Err(stop),
+                    };
+                    if !matches!(finish, Ok(Finish::Unsent)) {
+                        break finish;
                     }
-                    None => Box::pin(connect(connections, request, has_slot)).await,
-                };
-                let finish = match connected {
-                    Ok(()) => poll_fn(|cx| request.poll(cx, &connections.http1.buffers)).await,
-                    Err(stop) => Err(stop),
                 };
                 let answer = match finish {
                     Ok(Finish::Done) if !worker.draining.get() => None,
-                    Ok(_) => return Outcome::Ended,
+                    Ok(Finish::Done) => break,
+                    Ok(Finish::Close | Finish::Unsent) => return Outcome::Ended,
+                    Ok(Finish::Switched) => {
+                        let Some((up, session)) = pump.take().map(Pump::switched) else { continue };
+                        let Some(upstream_io) = up.into_io() else { return Outcome::Ended };
+                        client.switch(upstream_io, session);
+                        return Outcome::Switched;
+                    }
                     Err(Stop::ClientGone) => {
                         if let Some((metered, up)) = pump.take().and_then(Pump::leave) {
                             read_rest(connections, metered, up);
@@ -116,12 +160,14 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
                 client.set_raw(false);
                 return Outcome::HandedOver;
             }
-            Next::Gone => return Outcome::Ended,
+            Next::Gone => break,
         };
         if !Box::pin(send_answer(client, answer, close)).await {
             return Outcome::Ended;
         }
     }
+    Box::pin(client.linger()).await;
+    Outcome::Ended
 }
 
 /// Reads the rest of a response, in a task of its own.
@@ -173,23 +219,34 @@ fn bytes(response: &Response<Bytes>) -> Vec<u8> {
 
 /// Connects a request to its upstream, after a wait for a place there if it has none. Ends early if its client leaves.
 async fn connect(connections: &Connections, pump: &mut Http1Pump, has_slot: bool) -> Result<(), Stop> {
-    let in_flight = Rc::clone(&pump.in_flight);
+    let Pump { up, down, in_flight, .. } = pump;
+    let socket = {
+        let mut opening = pin!(open(connections, in_flight, &mut up.slot, has_slot));
+        let opened = poll_fn(|cx| match opening.as_mut().poll(cx) {
+            Poll::Ready(opened) => Poll::Ready(opened.map_err(Stop::from)),
+            Poll::Pending => down.poll_gone(cx, &connections.http1.buffers).map(|()| Err(Stop::ClientGone)),
+        });
+        opened.await?
+    };
+    up.connected(socket, in_flight, false);
+    Ok(())
+}
+
+/// Opens a connection for a request.
+async fn open(
+    connections: &Connections,
+    in_flight: &InFlight,
+    slot: &mut Permit,
+    has_slot: bool,
+) -> Result<UpstreamSocket, Answer> {
     let plan = &in_flight.worker.plan;
     let upstream = &plan.upstreams[in_flight.upstream];
-    if !has_slot && !pump.up.slot.grow_soon(1, in_flight.retry_pause()).await {
-        return Err(Answer::upstream_full(&upstream.name).into());
+    if !has_slot && !slot.grow_soon(1, in_flight.retry_pause()).await {
+        return Err(Answer::upstream_full(&upstream.name));
     }
-    let Some(place) = connections.socket(&in_flight).await else { return Err(Answer::overloaded().into()) };
-    let mut connecting = pin!(UpstreamSocket::connect(&upstream.target, plan.connect_timeout, place));
-    let connected = poll_fn(|cx| match connecting.as_mut().poll(cx) {
-        Poll::Ready(connected) => {
-            Poll::Ready(connected.map_err(|error| unconnected(&upstream.name, &error).into()))
-        }
-        Poll::Pending => pump.down.poll_gone(cx, &connections.http1.buffers).map(|()| Err(Stop::ClientGone)),
-    });
-    let socket = connected.await?;
-    pump.up.connected(socket, &in_flight);
-    Ok(())
+    let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
+    let connecting = UpstreamSocket::connect(&upstream.target, plan.connect_timeout, place);
+    connecting.await.map_err(|error| unconnected(&upstream.name, &error))
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! A connection to a client by HTTP/1.1, for the response to one request.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::io;
 use std::ops::Range;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use http::StatusCode;
 use http::header::CONNECTION;
 use http1::{LAST_CHUNK, write_chunk, write_field};
 use tokio::task::coop;
@@ -29,13 +32,26 @@ pub(crate) struct Http1Down {
     is_same: bool,
     /// True once an event of the client's socket wakes the task.
     is_watching: Cell<bool>,
+    /// True if the client may close its half.
+    half_close: bool,
+    /// Sees the client leave once its socket is not read any more.
+    gone: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>,
 }
 
 impl Http1Down {
     /// The connection of a client, to which nothing of the response was written.
-    pub(crate) fn new(client: Rc<Client>) -> Self {
-        let is_watching = Cell::new(false);
-        Self { client, out: Vec::new(), run: 0..0, is_chunked: false, is_same: true, is_watching }
+    /// `half_close`: it may close its half.
+    pub(crate) fn new(client: Rc<Client>, half_close: bool) -> Self {
+        Self {
+            client,
+            out: Vec::new(),
+            run: 0..0,
+            is_chunked: false,
+            is_same: true,
+            is_watching: Cell::new(false),
+            half_close,
+            gone: RefCell::default(),
+        }
     }
 
     /// Adds a range of the slice, which usually follows the one before.
@@ -65,8 +81,18 @@ impl Down for Http1Down {
         out.extend_from_slice(head.reason.as_bytes());
         out.extend_from_slice(b"\r\n");
         let has_named = head.fields.contains_key(CONNECTION);
+        // A switch of protocols is repeated on this hop.
+        let mut is_unnamed = head.status == StatusCode::SWITCHING_PROTOCOLS;
+        let switches = is_unnamed;
         for line in head.lines.iter() {
             let is = |field: &str| line.name.eq_ignore_ascii_case(field);
+            if switches && is("upgrade") {
+                write_field(out, line.name, line.value);
+                continue;
+            }
+            if is("connection") && std::mem::take(&mut is_unnamed) {
+                write_field(out, line.name, b"upgrade");
+            }
             let is_length = is("content-length");
             let is_framing = is_length || is("transfer-encoding");
             let is_named = has_named && !is_framing && headers::lists(head.fields, &CONNECTION, line.name);
@@ -154,6 +180,9 @@ impl Down for Http1Down {
     }
 
     fn poll_gone(&self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<()> {
+        if let Some(gone) = &mut *self.gone.borrow_mut() {
+            return gone.as_mut().poll(cx);
+        }
         if self.is_watching.get() && self.client.is_quiet() {
             return Poll::Pending;
         }
@@ -164,13 +193,19 @@ impl Down for Http1Down {
             match self.client.poll_read(cx, &mut buffer) {
                 Poll::Pending => {
                     self.is_watching.set(registers);
-                    break;
+                    return Poll::Pending;
                 }
+                Poll::Ready(Ok(0)) if self.half_close => break,
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
                 // Further requests are kept for later.
                 Poll::Ready(Ok(read)) => self.client.put_back(&buffer[..read]),
             }
         }
-        Poll::Pending
+        let (client, half_close) = (Rc::clone(&self.client), self.half_close);
+        // Boxed: few clients send so much ahead, or close their half.
+        let mut gone = Box::pin(async move { client.gone(half_close).await });
+        let polled = gone.as_mut().poll(cx);
+        self.gone.replace(Some(gone));
+        polled
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use connect::{Stream, TlsFault};
 use http::header::CONNECTION;
 use http::{HeaderMap, StatusCode};
 use http1::{Body, Fault, ResponseBody, StatusLine, Table, Version, response, response_body};
@@ -14,6 +15,7 @@ use super::upstream_socket::UpstreamSocket;
 use crate::capacity::Permit;
 use crate::engine::SendFailure;
 use crate::engine::net::idle::IdlePool;
+use crate::engine::net::tunnel::UpstreamIo;
 use crate::request::headers;
 use crate::request::in_flight::{Carrier, InFlight};
 use crate::request::reject::{Stop, unanswered};
@@ -36,6 +38,10 @@ pub(crate) struct Http1Up {
     is_kept: bool,
     /// True if the length of the body was unknown at its beginning.
     is_streamed: bool,
+    /// True if the connection carried a request before this one.
+    is_reused: bool,
+    /// The cause of its failure.
+    failure: SendFailure,
 }
 
 /// The state of the response.
@@ -47,6 +53,8 @@ enum State {
     },
     /// Its body is expected.
     Body(Body),
+    /// The server switched protocols. These bytes follow its head.
+    Switched(Bytes),
     /// It has ended, or is truncated.
     Ended,
 }
@@ -55,14 +63,39 @@ impl Http1Up {
     /// A request that is ready to be sent, its place at the upstream, which is not taken yet, and the pool there.
     pub(super) fn new(slot: Permit, pool: Rc<IdlePool<UpstreamSocket>>, unsent: Vec<u8>) -> Self {
         let state = State::Head { torn: Vec::new() };
-        Self { socket: None, slot, pool, unsent, sent: 0, state, is_kept: false, is_streamed: false }
+        Self {
+            socket: None,
+            slot,
+            pool,
+            unsent,
+            sent: 0,
+            state,
+            is_kept: false,
+            is_streamed: false,
+            is_reused: false,
+            failure: SendFailure::Closed,
+        }
     }
 
-    /// Sets the socket that carries the request.
-    pub(super) fn connected(&mut self, mut socket: UpstreamSocket, in_flight: &InFlight) {
+    /// Sets the socket that carries the request. `is_reused`: it carried another one before.
+    pub(super) fn connected(&mut self, mut socket: UpstreamSocket, in_flight: &InFlight, is_reused: bool) {
         socket.charge(in_flight.holder.clone());
         in_flight.carrier.set(Carrier::Socket);
         self.socket = Some(socket);
+        self.is_reused = is_reused;
+    }
+
+    /// Takes the connection after the server switched protocols.
+    pub(super) fn into_io(self) -> Option<UpstreamIo<Stream>> {
+        let State::Switched(first) = self.state else { return None };
+        let (stream, place) = self.socket?.into_parts();
+        Some(UpstreamIo { stream, first, places: (Some(self.slot), place) })
+    }
+
+    /// Keeps the cause of an error of the socket.
+    fn fail(&mut self, error: &io::Error) -> SendFailure {
+        self.failure = TlsFault::of_io(error).map_or(SendFailure::Closed, SendFailure::Tls);
+        self.failure.clone()
     }
 
     /// Reads heads, the last of which is the response's. Returns the position behind it; `None` if it is incomplete.
@@ -94,7 +127,12 @@ impl Http1Up {
             let status = StatusCode::from_u16(parsed.start.code).map_err(|_| invalid())?;
             let (reason, lines) = (parsed.start.reason, parsed.lines);
             let head = Head { status, reason, fields: &map, lines, framing: Framing::Length };
-            if status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS {
+            if status == StatusCode::SWITCHING_PROTOCOLS {
+                take(Part::Head(&head))?;
+                self.state = State::Switched(Bytes::copy_from_slice(&bytes[end..]));
+                return Ok(None);
+            }
+            if status.is_informational() {
                 take(Part::Interim(&head))?;
                 from = end;
                 continue;
@@ -123,23 +161,35 @@ impl Http1Up {
 }
 
 impl Up for Http1Up {
-    fn poll_send(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>> {
+    fn poll_send(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<(), SendFailure>> {
+        let Some(socket) = &mut self.socket else { return Poll::Ready(Err(SendFailure::Closed)) };
         while self.sent < self.unsent.len() {
-            let Some(socket) = &mut self.socket else { break };
-            let written = ready!(socket.poll_write(cx, &self.unsent[self.sent..]))?;
-            if written == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            match ready!(socket.poll_write(cx, &self.unsent[self.sent..])) {
+                Ok(0) => return Poll::Ready(Err(SendFailure::Closed)),
+                Ok(written) => self.sent += written,
+                Err(error) => return Poll::Ready(Err(self.fail(&error))),
             }
-            self.sent += written;
+        }
+        // A session keeps records that its socket did not take.
+        if let Err(error) = ready!(socket.poll_flush(cx)) {
+            return Poll::Ready(Err(self.fail(&error)));
         }
         buffers.put_back(std::mem::take(&mut self.unsent));
         self.sent = 0;
         Poll::Ready(Ok(()))
     }
 
+    fn may_repeat(&self) -> bool {
+        self.is_reused && self.sent == 0
+    }
+
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let Some(socket) = &mut self.socket else { return Poll::Ready(Ok(0)) };
-        socket.poll_read(cx, buffer)
+        let read = ready!(socket.poll_read(cx, buffer));
+        if let Err(error) = &read {
+            self.fail(error);
+        }
+        Poll::Ready(read)
     }
 
     fn end(&mut self, may_stay: bool) {
@@ -160,7 +210,7 @@ impl Up for Http1Up {
         let mut is_joined = false;
         if let State::Head { torn } = &mut self.state {
             if is_last {
-                return Err(unanswered(upstream, SendFailure::Closed));
+                return Err(unanswered(upstream, self.failure.clone()));
             }
             if !torn.is_empty() {
                 joined = [&std::mem::take(torn)[..], bytes].concat();

@@ -29,6 +29,11 @@ impl UpstreamSocket {
         Ok(Self { stream: target.connect(Offer::Http1, timeout).await?, place })
     }
 
+    /// Takes the socket and its place.
+    pub(super) fn into_parts(self) -> (Stream, Permit) {
+        (self.stream, self.place)
+    }
+
     /// Charges it to the holder of its next request.
     pub(crate) fn charge(&mut self, holder: Option<Arc<Holder>>) {
         self.place.charge(holder);
@@ -44,6 +49,11 @@ impl UpstreamSocket {
     /// Writes once.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    /// Sends what was written.
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 }
 
