@@ -50,7 +50,7 @@ impl fmt::Display for Fault {
             Self::BareLf => "a line of the head ends with LF alone",
             Self::Syntax => "the head is not valid HTTP",
             Self::Version => "the version is neither HTTP/1.0 nor HTTP/1.1",
-            Self::LongRequestLine => "the request line is longer than 8 KiB",
+            Self::LongRequestLine => "the request line is longer than 65,500 bytes",
             Self::LongHead => "the head is longer than 64 KiB",
             Self::ManyFields => "the head has more than 100 fields",
             Self::Length => "Content-Length is not one number",

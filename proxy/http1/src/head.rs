@@ -75,7 +75,7 @@ pub struct StatusLine<'b> {
 /// | a line that ends with LF alone | 400: inside a value it would let a client add fields behind another parser |
 /// | CR, NUL, other control characters, folded lines, a blank before a colon | 400 |
 /// | bytes 80 to FF in values | pass |
-/// | the request line | single spaces, a target of 21 to 7E without `#`, at most 8 KiB, or 414 |
+/// | the request line | single spaces, a target of 21 to 7E without `#`, at most 65,500 bytes, or 414 |
 /// | the version | 1.0 or 1.1, or 505 |
 /// | size | 64 KiB and 100 fields, or 431 |
 pub fn request<'h, 'b>(

@@ -6,8 +6,8 @@ pub const HEAD_BYTES: usize = 64 * 1024;
 /// Fields of a head, and of a trailer section.
 pub const FIELDS: usize = 100;
 
-/// Bytes of a request line.
-pub const REQUEST_LINE_BYTES: usize = 8 * 1024;
+/// Bytes of a request line: almost a whole head, because queries have no usual length.
+pub const REQUEST_LINE_BYTES: usize = 65_500;
 
 /// Empty lines before a request line; RFC 9112 §2.2 asks for one at least.
 pub const EMPTY_LINES: usize = 2;
