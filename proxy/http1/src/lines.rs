@@ -4,7 +4,7 @@
 pub type Line<'b> = httparse::Header<'b>;
 
 /// The fields of a head, in their order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Lines<'h, 'b>(pub(crate) &'h [Line<'b>]);
 
 impl<'h, 'b> Lines<'h, 'b> {

@@ -8,6 +8,7 @@ pub(crate) mod pump;
 mod respond;
 pub(crate) mod rest;
 pub(crate) mod send;
+mod slices;
 mod tee;
 pub(crate) mod upload;
 

@@ -1,6 +1,6 @@
-//! The interface between a request and the two connections that carry it, whatever protocol each of them has. A
-//! connection to an upstream gives the response in parts; one to a client takes them. Nothing waits: each call goes as
-//! far as it can, and a task that cannot go on is woken.
+//! The interface between a request and the two connections that carry it, whatever protocol each of them has. Either
+//! connection is read and written by the same calls: one to a client receives the request and sends the response, one to
+//! an upstream the reverse. Nothing waits: each call goes as far as it can, and a task that cannot go on is woken.
 
 pub(crate) mod h1;
 
@@ -9,7 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::task::{Context, Poll};
 
-use http::{HeaderMap, StatusCode};
+use connect::TlsFault;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode, Version};
 use http1::Lines;
 
 use crate::engine::SendFailure;
@@ -18,10 +20,40 @@ use crate::request::reject::Stop;
 /// Bytes of one read.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
 
-/// A part of a response.
+/// The result of one read.
+pub(crate) enum Received<'r> {
+    /// Bytes. If there are none, only a head that was not taken is given again.
+    Slice(&'r [u8]),
+    /// The orderly end of the connection.
+    End,
+    /// The connection failed.
+    Failed(SendFailure),
+}
+
+impl<'r> Received<'r> {
+    /// The result of a read into `buffer`.
+    pub(crate) fn of(read: io::Result<usize>, buffer: &'r [u8]) -> Self {
+        match read {
+            Ok(0) => Self::End,
+            Ok(read) => Self::Slice(&buffer[..read]),
+            Err(error) => Self::Failed(TlsFault::of_io(&error).map_or(SendFailure::Closed, SendFailure::Tls)),
+        }
+    }
+
+    /// The bytes; empty at the end.
+    pub(crate) fn slice(&self) -> &'r [u8] {
+        match self {
+            Self::Slice(slice) => slice,
+            Self::End | Self::Failed(_) => &[],
+        }
+    }
+}
+
+/// A part of a message.
 pub(crate) enum Part<'r> {
     /// An interim response (1xx).
     Interim(&'r Head<'r>),
+    /// The head of a response. That of a request is known before its connection is used.
     Head(&'r Head<'r>),
     Data {
         /// Payload, never empty.
@@ -30,13 +62,23 @@ pub(crate) enum Part<'r> {
         /// chunk with its line.
         verbatim: Option<Range<usize>>,
     },
-    /// The end of the body, after its trailers.
+    /// The end of the body.
     End {
+        trailers: HeaderMap,
         /// The range of the received slice that may be forwarded as it is.
         verbatim: Option<Range<usize>>,
     },
-    /// The body is truncated.
-    Cut,
+    /// The message is truncated or, before its head, there is none.
+    Cut(SendFailure),
+}
+
+/// The use that was made of a part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Take {
+    Taken,
+    /// Only of a head without [`Head::beginning`], or of one that another attempt may replace: it is given again with
+    /// the next bytes.
+    Later,
 }
 
 /// The head of a response.
@@ -45,9 +87,11 @@ pub(crate) struct Head<'r> {
     /// The reason phrase.
     pub(crate) reason: &'r str,
     pub(crate) fields: &'r HeaderMap,
-    /// The fields as they were received.
+    /// The fields as they were received; none if the protocol has one spelling only.
     pub(crate) lines: Lines<'r, 'r>,
     pub(crate) framing: Framing,
+    /// The first bytes of the body; empty if there are none, and `None` if they did not arrive yet.
+    pub(crate) beginning: Option<&'r [u8]>,
 }
 
 /// The way in which the end of a body is found.
@@ -87,51 +131,59 @@ impl Buffers {
     }
 }
 
-/// A connection to an upstream that carries one request.
-pub(crate) trait Up {
-    /// Sends the request; ready once all of it was sent.
-    fn poll_send(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<(), SendFailure>>;
-
-    /// Returns true if the request may be sent on another connection: this one carried others before, and nothing was sent.
-    fn may_repeat(&self) -> bool;
-
+/// A connection while it carries one request and its response.
+pub(crate) trait Wire {
     /// Reads once. Nothing is read at the end of the connection.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Gives each part of a slice to `take`; `None`: the connection failed. An error comes in place of a response: from
-    /// `take`, or it names the `upstream`.
+    /// Gives each part of what was received to `take`. The only error is that of `take`.
     fn parts(
         &mut self,
-        slice: Option<&[u8]>,
-        upstream: &str,
+        received: Received<'_>,
         buffers: &Buffers,
-        take: impl FnMut(Part<'_>) -> Result<(), Stop>,
+        take: impl FnMut(Part<'_>) -> Result<Take, Stop>,
     ) -> Result<(), Stop>;
 
-    /// Ends the request. The connection is kept for another one if it `may_stay` and can carry one; else it is closed.
-    fn end(&mut self, may_stay: bool);
-}
-
-/// A connection to a client, for the response to one request.
-pub(crate) trait Down {
-    /// Takes the worker's memory for the parts until [`write`](Self::write). Nothing may be kept then.
+    /// Takes the worker's memory for the parts until [`write`](Self::write), unless some memory is kept.
     fn begin(&mut self, buffers: &Buffers);
-
-    /// Begins a response. `is_edited`: its length may change; `is_last`: the connection ends with it.
-    fn head(&mut self, head: &Head<'_>, is_edited: bool, is_last: bool);
 
     /// Adds payload. `verbatim`: the range of `slice`, which was received, that may be forwarded in its place.
     fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>);
 
-    /// Adds the end of the response.
-    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>);
+    /// Adds the end of the message.
+    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>, trailers: &HeaderMap);
 
-    /// Writes what was added. What the client does not take is kept; an error means that it left.
+    /// Writes what was added. What the peer does not take is kept; an error means that it left.
     fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()>;
 
     /// Writes what was kept; ready once there is nothing.
     fn poll_flush(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>>;
+}
 
-    /// Watches the client; ready once it has left.
-    fn poll_gone(&self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<()>;
+/// A connection to an upstream.
+pub(crate) trait Up: Wire {
+    /// Begins a request. `received`: its head as it was received by HTTP/1.1, which shows the spelling of its fields;
+    /// `framing`: that of the body as it is received.
+    fn request(&mut self, parts: &Parts, received: &[u8], framing: Framing);
+
+    /// Returns true if the request may be sent on another connection: this one carried others before, and nothing was sent.
+    fn may_repeat(&self) -> bool;
+
+    /// Ends the exchange. The connection is kept for another one if it `may_stay` and can carry one; else it is closed.
+    fn release(&mut self, may_stay: bool);
+}
+
+/// A connection to a client.
+pub(crate) trait Down: Wire {
+    /// The version of HTTP that the client uses.
+    fn version(&self) -> Version;
+
+    /// The framing of the request's body.
+    fn framing(&self) -> Framing;
+
+    /// Begins a response. `is_edited`: its length may change; `is_last`: the connection ends with it.
+    fn response(&mut self, head: &Head<'_>, is_edited: bool, is_last: bool);
+
+    /// Watches the client while nothing is read; ready once it has left.
+    fn poll_gone(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<()>;
 }

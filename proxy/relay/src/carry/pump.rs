@@ -1,76 +1,103 @@
-//! The pump of one request: its bytes to the upstream, then the response to the client, each slice in the turn in which it
-//! was read (law 2), whatever protocols the two connections have. Backpressure is the order of its steps: while the client
-//! takes nothing, nothing is read.
+//! The pump of one request: its body to the upstream and the response to the client, at the same time, each slice in the
+//! turn in which it was read (law 2), whatever protocols the two connections have. Backpressure is the order of its
+//! steps: while one side takes nothing, nothing is read for it from the other.
 
+mod attempts;
+mod gather;
+mod upload;
+
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{StatusCode, Version};
+use http::StatusCode;
 use meter::Tick;
+use tokio::time::{Sleep, sleep};
+use usage::HOLD_TIME;
 
+use self::attempts::Again;
+pub(crate) use self::attempts::{Ended, Request, begin};
+use self::upload::Upload;
 use super::held_timer::HeldTimer;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
 use crate::request::reject::{Stop, unanswered};
+use crate::request::second_attempt::is_refusal;
 use crate::response::interim::Interim;
-use crate::response::{Response, Verdict};
+use crate::response::{Response, Undecided, Verdict};
 use crate::session::{self, Session, answered};
-use crate::wire::{Buffers, Down, Framing, Part, Up};
+use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Up};
 use crate::{Passthrough, clock, limits};
 
 /// One request and its response. Its drop before the response has ended means that the client left.
 pub(crate) struct Pump<U, D> {
     // Before `phase` and `in_flight`: the upstream's connection is closed when the exchange ends.
-    pub(crate) up: U,
+    up: U,
     pub(crate) down: D,
+    upload: Upload,
+    /// The time at which `up` was ready.
+    ready: Tick,
     phase: Phase,
-    /// The consequence of a switch of protocols, if the request asks for one. Boxed: few do.
-    upgrade: Option<Box<Upgrade>>,
-    /// The interim responses, if there were any.
+    /// The interim responses of all attempts, if there were any.
     interim: Option<Interim>,
     held_timer: HeldTimer,
+    /// The consequence of a switch of protocols, if the request asks for one. Boxed: few do.
+    upgrade: Option<Box<Upgrade>>,
+    /// The next attempt, if there may be one, or the one before. Boxed: few requests have one.
+    again: Option<Box<Again<U>>>,
     pub(crate) in_flight: Rc<InFlight>,
 }
 
 /// The session that begins if the protocol is switched, and the reason why the request is not metered.
-pub(crate) type Upgrade = (session::Opened, Option<Passthrough>);
+type Upgrade = (session::Opened, Option<Passthrough>);
 
-/// The phase of a request.
+/// The phase of the response.
 enum Phase {
-    /// The request is being sent.
-    Sending,
-    /// It was sent, and no response has begun.
+    /// No response has begun.
     Waiting,
-    /// The response has begun.
+    /// Its head waits for the first bytes of its body.
+    Held(Held),
+    /// It has begun.
     Answering(Response),
     /// The server switched protocols. The session is that of a tunnel that is metered.
     Switched(Option<Box<Session>>),
-    /// All of the response was given to the client, or all that there is.
+    /// All of it was given to the client, or all that there is.
     Over(Finish),
 }
 
-/// The end of a request.
+/// A head that waits for the first bytes of its body.
+struct Held {
+    until: Pin<Box<Sleep>>,
+    /// The response, if nothing but these bytes decides about it.
+    undecided: Option<Undecided>,
+}
+
+impl Held {
+    fn new(time: Duration, undecided: Option<Undecided>) -> Self {
+        Self { until: Box::pin(sleep(time)), undecided }
+    }
+}
+
+/// The end of a request, or of its first attempt.
 #[derive(Clone, Copy)]
 pub(crate) enum Finish {
     /// The client has its response.
     Done,
     /// The connection of the client ends with the response, which is truncated.
     Close,
-    /// Nothing was sent on a connection that carried others before: the request may be sent on another one.
+    /// The server rejected the request: it is sent again, without the options that were added.
+    Again,
+    /// Nothing was sent on a connection that carried others before: the request is sent on another one.
     Unsent,
     /// The server switched protocols: the two connections become a tunnel.
     Switched,
 }
 
 impl<U: Up, D: Down> Pump<U, D> {
-    /// A request that is ready to be sent once `up` is connected. `upgrade`: it asks to switch protocols.
-    pub(crate) fn new(up: U, down: D, in_flight: Rc<InFlight>, upgrade: Option<Upgrade>) -> Self {
-        let (upgrade, held_timer) = (upgrade.map(Box::new), HeldTimer::default());
-        Self { up, down, phase: Phase::Sending, upgrade, interim: None, held_timer, in_flight }
-    }
-
     /// Ends the request, whose server switched protocols. Returns the connection to it, and the session if there is one.
     pub(crate) fn switched(self) -> (U, Option<Box<Session>>) {
         let session = match self.phase {
@@ -91,89 +118,193 @@ impl<U: Up, D: Down> Pump<U, D> {
 
     /// Sends, reads and forwards as far as possible. An error comes in place of a response, or of its rest.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<Finish, Stop>> {
-        let mut left_bytes = limits::TURN_READ_BYTES;
+        // The bytes that may be read in this turn in each direction.
+        let (mut sent, mut answered) = (limits::TURN_READ_BYTES, limits::TURN_READ_BYTES);
         loop {
-            match self.down.poll_flush(cx, buffers) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(Stop::ClientGone)),
+            let mut is_moving = false;
+            if !self.upload.is_over() {
+                match self.poll_upload(cx, buffers, &mut sent) {
+                    Poll::Pending => {}
+                    Poll::Ready(uploaded) => {
+                        uploaded.or_else(|stop| self.break_off(stop))?;
+                        is_moving = true;
+                    }
+                }
+            }
+            match self.poll_response(cx, buffers, &mut answered) {
+                Poll::Ready(Ok(None)) => {}
+                Poll::Ready(Ok(Some(finish))) => return Poll::Ready(Ok(finish)),
+                Poll::Ready(Err(Stop::Reject(_))) if self.fall_back() => {}
+                Poll::Ready(Err(stop)) => return Poll::Ready(Err(stop)),
+                Poll::Pending if is_moving => {}
                 Poll::Pending => return self.watch(cx, buffers),
             }
-            match self.phase {
-                Phase::Over(finish) => return Poll::Ready(Ok(finish)),
-                Phase::Switched(_) => return Poll::Ready(Ok(Finish::Switched)),
-                Phase::Sending => match self.up.poll_send(cx, buffers) {
-                    Poll::Ready(Ok(())) => self.was_sent(),
-                    Poll::Ready(Err(_)) if self.up.may_repeat() => return Poll::Ready(Ok(Finish::Unsent)),
-                    Poll::Ready(Err(failure)) => {
-                        return Poll::Ready(Err(unanswered(self.in_flight.upstream_name(), failure)));
-                    }
-                    Poll::Pending => return self.watch(cx, buffers),
-                },
-                Phase::Waiting | Phase::Answering(_) => {}
-            }
-            if left_bytes == 0 {
+            if sent == 0 || answered == 0 {
                 // Other connections have their turn first.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            let mut buffer = buffers.read.borrow_mut();
-            let slice = match self.up.poll_read(cx, &mut buffer[..left_bytes]) {
-                Poll::Ready(read) => read.ok().map(|read| &buffer[..read]),
-                Poll::Pending => {
-                    drop(buffer);
-                    if self.give_overdue(cx, buffers) {
-                        continue;
-                    }
-                    return self.watch(cx, buffers);
-                }
-            };
-            left_bytes -= slice.map_or(0, <[u8]>::len);
-            self.down.begin(buffers);
-            let at = clock::now();
-            let finish = self.take(slice, buffers, at)?;
-            if self.down.write(cx, slice.unwrap_or_default(), buffers).is_err() {
-                return Poll::Ready(Err(Stop::ClientGone));
-            }
-            self.end(finish, at);
         }
     }
 
     /// Watches the client while nothing can be moved.
-    fn watch(&self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<Finish, Stop>> {
+    fn watch(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<Finish, Stop>> {
         self.down.poll_gone(cx, buffers).map(|()| Err(Stop::ClientGone))
+    }
+
+    /// Forwards a part of the request, if there is one: of what is in memory, or of what can be read.
+    fn poll_upload(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &Buffers,
+        left: &mut usize,
+    ) -> Poll<Result<(), Stop>> {
+        let Self { up, down, upload, in_flight, .. } = self;
+        if ready!(up.poll_flush(cx, buffers)).is_err() {
+            // The server may have answered before: that shows what is read from it.
+            if !up.may_repeat() {
+                upload.break_off();
+            }
+            return Poll::Pending;
+        }
+        if upload.was_flushed() {
+            self.was_sent();
+            return Poll::Ready(Ok(()));
+        }
+        up.begin(buffers);
+        if upload.give_ahead(up) {
+            if up.write(cx, &[], buffers).is_err() {
+                upload.break_off();
+            }
+            return Poll::Ready(Ok(()));
+        }
+        let read = ready!(upload.poll_forward(cx, (up, down, in_flight), (buffers, *left)))?;
+        *left -= read;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes the head of the request, with as much of its body as is at hand.
+    fn begin(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Result<(), Stop> {
+        let Self { up, down, upload, in_flight, .. } = self;
+        let is_given = upload.give_ahead(up);
+        if !is_given
+            && upload.poll_forward(cx, (up, down, in_flight), (buffers, limits::TURN_READ_BYTES))?.is_ready()
+        {
+            return Ok(());
+        }
+        // An error shows again when the rest is written.
+        let _ = up.write(cx, &[], buffers);
+        Ok(())
     }
 
     /// Records that the request was sent completely.
     fn was_sent(&mut self) {
-        self.phase = Phase::Waiting;
-        self.in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
+        self.count();
         if let Some(at) = self.in_flight.completed_at() {
-            self.in_flight.spent(at);
+            self.in_flight.spent(at.max(self.ready));
         }
     }
 
-    /// Gives the client the bytes that were held long enough. Returns false if there are none.
-    fn give_overdue(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> bool {
-        let Phase::Answering(response) = &mut self.phase else { return false };
-        if self.held_timer.poll(cx, response.due()).is_pending() {
-            return false;
+    /// Records that the upstream processes the request: it has all of it, or answers.
+    fn count(&mut self) {
+        if self.upload.count() {
+            self.in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
         }
-        let Some(held) = response.release() else { return false };
+    }
+
+    /// Forwards a part of the response, if there is one. Returns the end of the attempt.
+    fn poll_response(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &Buffers,
+        left: &mut usize,
+    ) -> Poll<Result<Option<Finish>, Stop>> {
+        if ready!(self.down.poll_flush(cx, buffers)).is_err() {
+            return Poll::Ready(Err(Stop::ClientGone));
+        }
+        match self.phase {
+            Phase::Over(finish) => return Poll::Ready(Ok(Some(finish))),
+            Phase::Switched(_) => return Poll::Ready(Ok(Some(Finish::Switched))),
+            Phase::Waiting | Phase::Held(_) | Phase::Answering(_) => {}
+        }
+        let mut buffer = buffers.read.borrow_mut();
+        let Poll::Ready(read) = self.up.poll_read(cx, &mut buffer[..*left]) else {
+            drop(buffer);
+            return self.poll_overdue(cx, buffers);
+        };
+        let received = Received::of(read, &buffer);
+        *left -= received.slice().len();
+        Poll::Ready(self.take(cx, received, buffers, false))
+    }
+
+    /// Called when nothing can be read for now: forwards what waited long enough.
+    fn poll_overdue(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &Buffers,
+    ) -> Poll<Result<Option<Finish>, Stop>> {
+        match &mut self.phase {
+            Phase::Held(held) => {
+                ready!(held.until.as_mut().poll(cx));
+                Poll::Ready(self.take(cx, Received::Slice(&[]), buffers, true))
+            }
+            Phase::Answering(response) => {
+                ready!(self.held_timer.poll(cx, response.due()));
+                let Some(bytes) = response.release() else { return Poll::Pending };
+                self.down.begin(buffers);
+                self.down.data(&[], &bytes, None);
+                Poll::Ready(Ok(None))
+            }
+            Phase::Waiting | Phase::Switched(_) | Phase::Over(_) => Poll::Pending,
+        }
+    }
+
+    /// Takes what was received of the response: decides about it, and forwards it. `is_overdue`: a head that waits for its
+    /// body has waited long enough.
+    fn take(
+        &mut self,
+        cx: &mut Context<'_>,
+        received: Received<'_>,
+        buffers: &Buffers,
+        is_overdue: bool,
+    ) -> Result<Option<Finish>, Stop> {
         self.down.begin(buffers);
-        self.down.data(&[], &held, None);
-        true
+        let (slice, at) = (received.slice(), clock::now());
+        let finish = self.parts(received, buffers, (at, is_overdue))?;
+        if self.down.write(cx, slice, buffers).is_err() {
+            return Err(Stop::ClientGone);
+        }
+        match (finish, &mut self.phase) {
+            (Some(Finish::Again | Finish::Unsent), _) => return Ok(finish),
+            (Some(finish), Phase::Answering(response)) => {
+                match finish {
+                    Finish::Done => response.end(at),
+                    _ => response.cut(at),
+                }
+                let is_leaving = self.in_flight.worker.leaving.is_ordered();
+                let may_stay = matches!(finish, Finish::Done) && self.upload.is_sent() && !is_leaving;
+                self.up.release(may_stay);
+                self.phase = Phase::Over(finish);
+            }
+            _ => self.in_flight.waited(),
+        }
+        Ok(None)
     }
 
-    /// Takes the parts of a slice of the response, which was read at `at`: decides about them, and adds them for the
-    /// client. Returns the end, if it is in the slice.
-    fn take(&mut self, slice: Option<&[u8]>, buffers: &Buffers, at: Tick) -> Result<Option<Finish>, Stop> {
-        let Self { up, down, phase, upgrade, interim, in_flight, .. } = self;
-        let bytes = slice.unwrap_or_default();
-        let mut finish = None;
-        up.parts(slice, in_flight.upstream_name(), buffers, |part| {
+    /// Decides about the parts of the response that were received at `at`, and adds them for the client. Returns the end,
+    /// if it is among them.
+    fn parts(
+        &mut self,
+        received: Received<'_>,
+        buffers: &Buffers,
+        (at, is_overdue): (Tick, bool),
+    ) -> Result<Option<Finish>, Stop> {
+        let Self { up, down, phase, interim, upgrade, again, in_flight, upload, .. } = self;
+        let (slice, mut finish, mut failure) = (received.slice(), None, None);
+        up.parts(received, buffers, |part| {
             match (part, &mut *phase) {
                 (Part::Interim(head), _) => {
-                    let interim = interim.get_or_insert_with(|| Interim::new(Version::HTTP_11));
+                    let interim = interim.get_or_insert_with(|| Interim::new(down.version()));
                     interim.push(head.status, head.fields);
                     if interim.is_flood() {
                         return Err(Answer::interim_flood(in_flight.upstream_name()).into());
@@ -183,20 +314,46 @@ impl<U: Up, D: Down> Pump<U, D> {
                     }
                 }
                 (Part::Head(head), phase) => {
-                    let is_upgrade = upgrade.is_some();
-                    let verdict = Response::head(in_flight, head.status, head.fields, is_upgrade, at)?;
+                    let is_known = head.beginning.is_some() || is_overdue;
+                    let beginning = head.beginning.unwrap_or_default();
+                    if let Some(first) = again.as_deref_mut().filter(|again| again.is_first())
+                        && is_refusal(head.status)
+                    {
+                        if is_known {
+                            first.rejected_with(beginning);
+                            finish = Some(Finish::Again);
+                        } else if matches!(phase, Phase::Waiting) {
+                            *phase = Phase::Held(Held::new(limits::REJECTION_TIME, None));
+                        }
+                        return Ok(Take::Later);
+                    }
+                    if let Some(again) = again.take() {
+                        again.answered(in_flight, head.status);
+                    }
+                    if upload.count() {
+                        // A server may answer before it has the whole request.
+                        in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
+                    }
+                    let verdict = match std::mem::replace(phase, Phase::Waiting) {
+                        Phase::Held(Held { undecided: Some(undecided), .. }) => Verdict::ByBody(undecided),
+                        _ => Response::head(in_flight, head.status, head.fields, upgrade.is_some(), at)?,
+                    };
+                    let response = match verdict {
+                        Verdict::Known(response) => response,
+                        Verdict::ByBody(undecided) if is_known => {
+                            undecided.decide(beginning, head.framing == Framing::Length)
+                        }
+                        Verdict::ByBody(undecided) => {
+                            *phase = Phase::Held(Held::new(HOLD_TIME, Some(undecided)));
+                            return Ok(Take::Later);
+                        }
+                    };
                     let session = upgrade.take().and_then(|upgrade| {
                         let (opened, unmetered) = *upgrade;
                         answered(&in_flight.worker, opened, unmetered, (head.status, head.fields))
                     });
-                    let response = match verdict {
-                        Verdict::Known(response) => response,
-                        // The pump does not wait for the first bytes of the body.
-                        Verdict::ByBody(undecided) => undecided.decide(b"", head.framing == Framing::Length),
-                    };
                     in_flight.watch();
-                    let is_last = in_flight.worker.draining.get() && !head.status.is_informational();
-                    down.head(head, response.is_edited(), is_last);
+                    down.response(head, response.is_edited(), in_flight.worker.draining.get());
                     in_flight.spent(at);
                     *phase = match head.status {
                         StatusCode::SWITCHING_PROTOCOLS => Phase::Switched(session),
@@ -205,44 +362,62 @@ impl<U: Up, D: Down> Pump<U, D> {
                 }
                 (Part::Data { data, verbatim }, Phase::Answering(response)) => {
                     match response.data(data, || Bytes::copy_from_slice(data), at, false) {
-                        None => down.data(bytes, data, verbatim),
-                        Some(changed) => down.data(bytes, &changed, None),
+                        None => down.data(slice, data, verbatim),
+                        Some(changed) => down.data(slice, &changed, None),
                     }
                 }
-                (Part::End { verbatim }, Phase::Answering(response)) => {
+                (Part::End { trailers, verbatim }, Phase::Answering(response)) => {
                     if let Some(held) = response.release() {
-                        down.data(bytes, &held, None);
+                        down.data(slice, &held, None);
                     }
-                    down.end(bytes, verbatim);
+                    down.end(slice, verbatim, &trailers);
                     finish = Some(Finish::Done);
                 }
-                (Part::Cut, Phase::Answering(response)) => {
+                (Part::Cut(_), Phase::Answering(response)) => {
                     if let Some(held) = response.release() {
-                        down.data(bytes, &held, None);
+                        down.data(slice, &held, None);
                     }
                     finish = Some(Finish::Close);
                 }
+                (Part::Cut(cause), _) => failure = Some(cause),
                 // A body has a head before it.
-                (Part::Data { .. } | Part::End { .. } | Part::Cut, _) => {}
+                (Part::Data { .. } | Part::End { .. }, _) => {}
             }
-            Ok(())
+            Ok(Take::Taken)
         })?;
-        Ok(finish)
+        match failure {
+            Some(_) if up.may_repeat() => Ok(Some(Finish::Unsent)),
+            Some(cause) => Err(unanswered(in_flight.upstream_name(), cause)),
+            None => Ok(finish),
+        }
     }
 
-    /// Ends the exchange, if the response has ended.
-    fn end(&mut self, finish: Option<Finish>, at: Tick) {
-        match (finish, &mut self.phase) {
-            (Some(finish), Phase::Answering(response)) => {
-                match finish {
-                    Finish::Done => response.end(at),
-                    _ => response.cut(at),
-                }
-                let may_stay = matches!(finish, Finish::Done) && !self.in_flight.worker.leaving.is_ordered();
-                self.up.end(may_stay);
-                self.phase = Phase::Over(finish);
+    /// Returns to the rejection of the first attempt, if there is one: the second got no response.
+    fn fall_back(&mut self) -> bool {
+        let rejected = self.again.take().and_then(|again| again.into_rejected());
+        let Some(rejected) = rejected else { return false };
+        self.up = rejected;
+        self.hold_rejection();
+        true
+    }
+
+    /// Gives the client the rejection of the first attempt.
+    fn hold_rejection(&mut self) {
+        self.again = None;
+        self.upload.break_off();
+        self.phase = Phase::Held(Held::new(Duration::ZERO, None));
+    }
+
+    /// Ends the request, whose body is incomplete: the response, if it has begun, is truncated.
+    fn break_off(&mut self, stop: Stop) -> Result<(), Stop> {
+        match (&mut self.phase, stop) {
+            (Phase::Answering(response), Stop::Reject(_)) => {
+                response.cut(clock::now());
+                self.up.release(false);
+                self.phase = Phase::Over(Finish::Close);
+                Ok(())
             }
-            _ => self.in_flight.waited(),
+            (_, stop) => Err(stop),
         }
     }
 }

@@ -3,8 +3,6 @@
 //! the client and not on the upstream. A body that may be edited is buffered first: its length must be known before its
 //! first byte is sent.
 
-mod slices;
-
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,7 +15,7 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
 
-use self::slices::Slices;
+use super::slices::Slices;
 use crate::capacity::Permit;
 use crate::clock;
 use crate::engine::hyper::RequestBody;

@@ -113,8 +113,9 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
         || matches!(name.as_str(), "keep-alive" | "proxy-connection" | "http2-settings")
 }
 
-/// Never removed because a peer listed them: the message would change its meaning. `TE` has its own rule.
-fn is_framing(name: &HeaderName) -> bool {
+/// Returns true for a field that is never removed because a peer listed it: the message would change its meaning. `TE`
+/// has its own rule.
+pub(crate) fn is_framing(name: &HeaderName) -> bool {
     matches!(*name, CONTENT_LENGTH | TRANSFER_ENCODING | TRAILER | HOST | TE)
 }
 

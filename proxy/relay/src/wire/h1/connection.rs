@@ -1,31 +1,32 @@
 //! A client's connection: its requests here, one after another, and its end.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use http::Response;
-use http1::write_field;
+use http::header::CONNECTION;
+use http::{Response, StatusCode};
+use http1::{Version, write_field};
 use meter::Tick;
 
+use super::down::{Asked, Http1Down};
+use super::request::{Next, poll_next};
 use super::up::Http1Up;
-use super::upstream_socket::UpstreamSocket;
-use super::{Http1Pump, Next, poll_request};
-use crate::capacity::Permit;
-use crate::carry::pump::{Finish, Pump};
+use crate::carry::pump::{Ended, Finish, Pump, begin};
 use crate::carry::rest;
 use crate::connections::Connections;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::socket::Output;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
-use crate::request::in_flight::InFlight;
-use crate::request::reject::{Stop, reject, unconnected};
+use crate::request::reject::Stop;
 use crate::state::WorkerState;
-use crate::wire::{Down as _, Part, Up as _};
-use crate::{clock, limits, worker};
+use crate::wire::{Part, Received, Take, Wire as _};
+use crate::{Refusal, clock, limits, worker};
+
+/// A request of this protocol to an upstream of this protocol.
+type Http1Pump = Pump<Http1Up, Http1Down>;
 
 /// The reason why a client's connection is served here no more.
 enum Outcome {
@@ -83,17 +84,17 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
     let worker = &connections.worker;
     let plan = &worker.plan;
     let upstream = &plan.upstreams[index];
-    let is_changed = plan.forwards || plan.trace.is_some() || upstream.authority.is_some();
     // Hyper serves the clients of an upstream that may speak HTTP/2.
     let may_speak_http2 = upstream.target.is_secure() && !connections.pools[index].is_http1.get();
-    if may_speak_http2 || is_changed {
+    if may_speak_http2 {
         return Outcome::HandedOver;
     }
     client.set_raw(true);
+    let buffers = &connections.http1.buffers;
     // Most connections have nothing before their first request.
     let is_before = client.is_tls() || client.awaits_header();
     let is_http2 = match !is_before || Box::pin(client.establish(worker)).await {
-        true => client.speaks_http2(&connections.http1.buffers.read).await.ok().flatten(),
+        true => client.speaks_http2(&buffers.read).await.ok().flatten(),
         false => None,
     };
     match is_http2 {
@@ -110,64 +111,68 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
     // Written in place: the future has memory for one request.
     let mut pump = None;
     loop {
-        let next = poll_fn(|cx| poll_request(cx, connections, client, index, &mut pump)).await;
-        let (answer, close) = match next {
-            Next::Request => {
-                let Some(request) = &mut pump else { continue };
-                let mut has_slot = request.up.slot.grow_in_turn(1);
-                let finish = loop {
-                    let idle = has_slot.then(|| connections.pools[index].sockets.take()).flatten();
-                    let connected = match idle {
-                        Some(socket) => {
-                            request.up.connected(socket, &request.in_flight, true);
-                            Ok(())
-                        }
-                        None => Box::pin(connect(connections, request, has_slot)).await,
-                    };
-                    has_slot = true;
-                    let finish = match connected {
-                        Ok(()) => poll_fn(|cx| request.poll(cx, &connections.http1.buffers)).await,
-                        Err(stop) => Err(stop),
-                    };
-                    if !matches!(finish, Ok(Finish::Unsent)) {
-                        break finish;
-                    }
-                };
-                let answer = match finish {
-                    Ok(Finish::Done) if !worker.draining.get() => None,
-                    Ok(Finish::Done) => break,
-                    Ok(Finish::Close | Finish::Unsent) => return Outcome::Ended,
-                    Ok(Finish::Switched) => {
-                        let Some((up, session)) = pump.take().map(Pump::switched) else { continue };
-                        let Some(upstream_io) = up.into_io() else { return Outcome::Ended };
-                        client.switch(upstream_io, session);
-                        return Outcome::Switched;
-                    }
-                    Err(Stop::ClientGone) => {
-                        if let Some((metered, up)) = pump.take().and_then(Pump::leave) {
-                            read_rest(connections, metered, up);
-                        }
-                        return Outcome::Ended;
-                    }
-                    Err(Stop::Reject(answer)) => Some(reject(&request.in_flight, answer)),
-                };
-                pump = None;
-                let Some(answer) = answer else { continue };
-                (answer, true)
-            }
-            Next::Answer(answer, close) => (answer, close || worker.draining.get()),
-            Next::HandOver => {
-                client.set_raw(false);
-                return Outcome::HandedOver;
+        let next = poll_fn(|cx| poll_next(cx, (client, plan.half_close), buffers)).await;
+        let request = match next {
+            Next::Request(request) => request,
+            Next::Invalid(status) => {
+                worker.refuse(Refusal::Framing);
+                client.leave_unread();
+                Box::pin(send_empty(client, status)).await;
+                return Outcome::Ended;
             }
             Next::Gone => break,
         };
-        if !Box::pin(send_answer(client, answer, close)).await {
-            return Outcome::Ended;
+        let asked = request.1.asked();
+        let begun = Box::pin(begin(connections, (client, index), request, &mut pump)).await;
+        let ended = match (begun, &mut pump) {
+            (Err(ended), _) => Err(ended),
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(running)) => match run(connections, running).await {
+                Ok(Finish::Done) => Ok(()),
+                Ok(Finish::Close | Finish::Again | Finish::Unsent) => return Outcome::Ended,
+                Ok(Finish::Switched) => {
+                    let Some((up, session)) = pump.take().map(Pump::switched) else { continue };
+                    let Some(upstream_io) = up.into_io() else { return Outcome::Ended };
+                    client.switch(upstream_io, session);
+                    return Outcome::Switched;
+                }
+                Err(Stop::ClientGone) => {
+                    if let Some((metered, up)) = pump.take().and_then(Pump::leave) {
+                        read_rest(connections, metered, up);
+                    }
+                    return Outcome::Ended;
+                }
+                Err(stop) => Err(Ended::of(&running.in_flight, stop)),
+            },
+        };
+        let is_last = pump.take().is_some_and(|pump| {
+            // A body that was not read to its end is no request.
+            pump.down.asked().is_last || !pump.in_flight.is_complete()
+        });
+        match ended {
+            Ok(()) if is_last => break,
+            Ok(()) => {}
+            Err(Ended::Gone) => return Outcome::Ended,
+            Err(Ended::Answered(answer, close)) => {
+                if !Box::pin(send_answer(client, *answer, close || asked.is_last, asked)).await {
+                    return Outcome::Ended;
+                }
+            }
         }
     }
     Box::pin(client.linger()).await;
     Outcome::Ended
+}
+
+/// Runs a request to its end, in one or two attempts.
+async fn run(connections: &Connections, pump: &mut Http1Pump) -> Result<Finish, Stop> {
+    loop {
+        match poll_fn(|cx| pump.poll(cx, &connections.http1.buffers)).await {
+            Ok(Finish::Again) => Box::pin(pump.again(connections)).await?,
+            Ok(Finish::Unsent) => Box::pin(pump.repeat(connections)).await?,
+            finish => return finish,
+        }
+    }
 }
 
 /// Reads the rest of a response, in a task of its own.
@@ -177,76 +182,56 @@ fn read_rest(connections: &Connections, metered: Metered, mut up: Http1Up) {
         let mut buffer = http1.buffers.read.borrow_mut();
         let read = ready!(up.poll_read(cx, &mut buffer));
         let mut is_open = true;
-        let parts = up.parts(read.ok().map(|read| &buffer[..read]), "", &http1.buffers, |part| {
+        let parts = up.parts(Received::of(read, &buffer), &http1.buffers, |part| {
             match part {
                 Part::Data { data, .. } => show(data),
-                Part::End { .. } | Part::Cut => is_open = false,
+                Part::End { .. } | Part::Cut(_) => is_open = false,
                 Part::Interim(_) | Part::Head(_) => {}
             }
-            Ok(())
+            Ok(Take::Taken)
         });
         Poll::Ready(parts.is_ok() && is_open)
     }));
 }
 
-/// Sends an answer of the proxy. `close` announces and waits for the end of the connection. Returns false if it ended.
-async fn send_answer(client: &Client, answer: Answer, close: bool) -> bool {
-    let bytes = bytes(&answer.into_response(close));
-    let mut sent = 0;
-    while sent < bytes.len() {
-        match poll_fn(|cx| client.poll_write(cx, Output::Slice(&bytes[sent..]))).await {
-            Ok(written) => sent += written,
-            Err(_gone) => return false,
-        }
-    }
+/// Sends an answer of the proxy, as the request `asked`. `close` announces and waits for the end of the connection.
+/// Returns false if it ended.
+async fn send_answer(client: &Client, answer: Answer, close: bool, asked: Asked) -> bool {
+    send(client, &answer.into_response(close), asked).await;
     if close {
         client.linger().await;
     }
     !close
 }
 
-/// Writes an answer of the proxy.
-fn bytes(response: &Response<Bytes>) -> Vec<u8> {
-    let mut out = format!("HTTP/1.1 {}\r\n", response.status()).into_bytes();
+/// Answers a message that is not a request.
+async fn send_empty(client: &Client, status: StatusCode) {
+    let response = Response::builder().status(status).header(CONNECTION, "close").body(Bytes::new());
+    if let Ok(response) = response {
+        send(client, &response, Asked::NOTHING).await;
+    }
+    client.linger().await;
+}
+
+/// Sends a response of the proxy.
+async fn send(client: &Client, response: &Response<Bytes>, asked: Asked) {
+    let version = if asked.version == Version::Http10 { "1.0" } else { "1.1" };
+    let mut out = format!("HTTP/{version} {}\r\n", response.status()).into_bytes();
     for (name, value) in response.headers() {
         write_field(&mut out, name.as_str(), value.as_bytes());
     }
     write_field(&mut out, "content-length", response.body().len().to_string().as_bytes());
     out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(response.body());
-    out
-}
-
-/// Connects a request to its upstream, after a wait for a place there if it has none. Ends early if its client leaves.
-async fn connect(connections: &Connections, pump: &mut Http1Pump, has_slot: bool) -> Result<(), Stop> {
-    let Pump { up, down, in_flight, .. } = pump;
-    let socket = {
-        let mut opening = pin!(open(connections, in_flight, &mut up.slot, has_slot));
-        let opened = poll_fn(|cx| match opening.as_mut().poll(cx) {
-            Poll::Ready(opened) => Poll::Ready(opened.map_err(Stop::from)),
-            Poll::Pending => down.poll_gone(cx, &connections.http1.buffers).map(|()| Err(Stop::ClientGone)),
-        });
-        opened.await?
-    };
-    up.connected(socket, in_flight, false);
-    Ok(())
-}
-
-/// Opens a connection for a request.
-async fn open(
-    connections: &Connections,
-    in_flight: &InFlight,
-    slot: &mut Permit,
-    has_slot: bool,
-) -> Result<UpstreamSocket, Answer> {
-    let plan = &in_flight.worker.plan;
-    let upstream = &plan.upstreams[in_flight.upstream];
-    if !has_slot && !slot.grow_soon(1, in_flight.retry_pause()).await {
-        return Err(Answer::upstream_full(&upstream.name));
+    if !asked.is_head {
+        out.extend_from_slice(response.body());
     }
-    let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
-    let connecting = UpstreamSocket::connect(&upstream.target, plan.connect_timeout, place);
-    connecting.await.map_err(|error| unconnected(&upstream.name, &error))
+    let mut sent = 0;
+    while sent < out.len() {
+        match poll_fn(|cx| client.poll_write(cx, Output::Slice(&out[sent..]))).await {
+            Ok(written) => sent += written,
+            Err(_gone) => return,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,189 +1,225 @@
-//! A connection to a client by HTTP/1.1, for the response to one request.
+//! A connection to a client by HTTP/1.1, for one request and its response.
 
-use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use http::StatusCode;
-use http::header::CONNECTION;
-use http1::{LAST_CHUNK, write_chunk, write_field};
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, StatusCode};
+use http1::{Body, Version};
 use tokio::task::coop;
 
+use super::fields;
+use super::writer::Writer;
 use crate::engine::net::client::Client;
 use crate::engine::net::socket::Output;
+use crate::engine::{BodyError, SendFailure};
 use crate::limits;
 use crate::request::headers;
-use crate::wire::{Buffers, Down, Framing, Head};
+use crate::request::reject::Stop;
+use crate::wire::{Buffers, Down, Framing, Head, Part, Received, Take, Wire};
 
-/// A connection with its response.
+/// The answer to `Expect: 100-continue`.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// The response that a client can read, by its request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) version: Version,
+    /// The response has no body: the method is `HEAD`.
+    pub(super) is_head: bool,
+    /// The connection ends with the response.
+    pub(super) is_last: bool,
+    /// It takes trailers.
+    pub(super) takes_trailers: bool,
+    /// It may wait for an interim response before it sends its body.
+    pub(super) awaits_continue: bool,
+}
+
+/// A connection with a request of which the head was read.
 pub(crate) struct Http1Down {
     client: Rc<Client>,
-    /// Bytes that are made anew, in the worker's memory, and later those of them that the client's socket did not take.
-    out: Vec<u8>,
-    /// The range of the received slice that follows them unchanged.
-    run: Range<usize>,
-    /// True if the client gets chunks.
-    is_chunked: bool,
-    /// True if the framing of its body is that of the upstream's.
-    is_same: bool,
+    asked: Asked,
+    /// The rest of the request's body.
+    body: Body,
+    writer: Writer,
     /// True once an event of the client's socket wakes the task.
-    is_watching: Cell<bool>,
+    is_watching: bool,
     /// True if the client may close its half.
     half_close: bool,
     /// Sees the client leave once its socket is not read any more.
-    gone: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>,
+    gone: Option<Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+impl Asked {
+    /// The answer to a message that is not a request.
+    pub(super) const NOTHING: Self = Self {
+        version: Version::Http11,
+        is_head: false,
+        is_last: true,
+        takes_trailers: false,
+        awaits_continue: false,
+    };
 }
 
 impl Http1Down {
-    /// The connection of a client, to which nothing of the response was written.
-    /// `half_close`: it may close its half.
-    pub(crate) fn new(client: Rc<Client>, half_close: bool) -> Self {
-        Self {
-            client,
-            out: Vec::new(),
-            run: 0..0,
-            is_chunked: false,
-            is_same: true,
-            is_watching: Cell::new(false),
-            half_close,
-            gone: RefCell::default(),
-        }
+    /// The connection of a client, to which nothing of the response was written. `half_close`: it may close its half.
+    pub(super) fn new(client: Rc<Client>, asked: Asked, body: Body, half_close: bool) -> Self {
+        Self { client, asked, body, writer: Writer::default(), is_watching: false, half_close, gone: None }
     }
 
-    /// Adds a range of the slice, which usually follows the one before.
-    fn extend(&mut self, slice: &[u8], range: Range<usize>) {
-        if self.run.end != range.start {
-            self.flush_run(slice);
-            self.run.start = range.start;
-        }
-        self.run.end = range.end;
-    }
-
-    /// Copies the range before what is made anew.
-    fn flush_run(&mut self, slice: &[u8]) {
-        let run = std::mem::take(&mut self.run);
-        self.out.extend_from_slice(&slice[run]);
+    /// The response that the client can read. After a response has begun, its end of the connection is that of this
+    /// response.
+    pub(super) fn asked(&self) -> Asked {
+        self.asked
     }
 }
 
-impl Down for Http1Down {
-    fn head(&mut self, head: &Head<'_>, is_edited: bool, is_last: bool) {
-        self.is_chunked = is_edited || head.framing != Framing::Length;
-        self.is_same = self.is_chunked == (head.framing == Framing::Chunked);
-        let out = &mut self.out;
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend_from_slice(head.status.as_str().as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(head.reason.as_bytes());
-        out.extend_from_slice(b"\r\n");
-        let has_named = head.fields.contains_key(CONNECTION);
-        // A switch of protocols is repeated on this hop.
-        let mut is_unnamed = head.status == StatusCode::SWITCHING_PROTOCOLS;
-        let switches = is_unnamed;
-        for line in head.lines.iter() {
-            let is = |field: &str| line.name.eq_ignore_ascii_case(field);
-            if switches && is("upgrade") {
-                write_field(out, line.name, line.value);
-                continue;
-            }
-            if is("connection") && std::mem::take(&mut is_unnamed) {
-                write_field(out, line.name, b"upgrade");
-            }
-            let is_length = is("content-length");
-            let is_framing = is_length || is("transfer-encoding");
-            let is_named = has_named && !is_framing && headers::lists(head.fields, &CONNECTION, line.name);
-            if !(is_length && self.is_chunked || is_named || http1::is_hop_by_hop(line.name)) {
-                write_field(out, line.name, line.value);
-            }
+impl Wire for Http1Down {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        if let Some(first) = self.client.take_first(buffer.len()) {
+            buffer[..first.len()].copy_from_slice(&first);
+            return Poll::Ready(Ok(first.len()));
         }
-        if !self.is_same {
-            out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+        let polled = self.client.poll_read(cx, buffer);
+        if polled.is_pending() && std::mem::take(&mut self.asked.awaits_continue) {
+            self.client.interim(CONTINUE);
+            let _flushed = self.client.poll_flush(cx)?;
         }
-        if is_last {
-            out.extend_from_slice(b"connection: close\r\n");
-        }
-        out.extend_from_slice(b"\r\n");
+        polled
     }
 
-    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
-        if let Some(range) = verbatim.filter(|_| self.is_same) {
-            return self.extend(slice, range);
-        }
-        self.flush_run(slice);
-        // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded unchanged.
-        match self.is_chunked {
-            true => write_chunk(&mut self.out, data),
-            false => self.out.extend_from_slice(data),
-        }
-    }
-
-    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>) {
-        match verbatim.filter(|_| self.is_same) {
-            Some(range) => self.extend(slice, range),
-            None if self.is_chunked => {
-                self.flush_run(slice);
-                self.out.extend_from_slice(LAST_CHUNK);
+    fn parts(
+        &mut self,
+        received: Received<'_>,
+        _: &Buffers,
+        mut take: impl FnMut(Part<'_>) -> Result<Take, Stop>,
+    ) -> Result<(), Stop> {
+        self.asked.awaits_continue = false;
+        let malformed = || Part::Cut(SendFailure::Body(BodyError::Malformed));
+        let Received::Slice(slice) = received else {
+            return take(Part::Cut(SendFailure::Body(BodyError::ClientGone))).map(drop);
+        };
+        let mut at = 0;
+        let last = loop {
+            match self.body.next(slice, &mut at) {
+                Ok(Some(http1::Part::Data { data, verbatim })) => {
+                    take(Part::Data { data: &slice[data], verbatim })?;
+                }
+                Ok(Some(http1::Part::End { verbatim, end })) => {
+                    if end < slice.len() {
+                        // The next request.
+                        self.client.return_first(Bytes::copy_from_slice(&slice[end..]));
+                    }
+                    let trailers = fields::trailers(self.body.trailers());
+                    break trailers.map_or_else(malformed, |trailers| Part::End { trailers, verbatim });
+                }
+                Ok(None) => return Ok(()),
+                Err(_) => break malformed(),
             }
-            None => {}
-        }
+        };
+        take(last).map(drop)
     }
 
     fn begin(&mut self, buffers: &Buffers) {
-        self.out = buffers.out.take();
+        self.writer.begin(buffers);
+    }
+
+    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
+        self.writer.data(slice, data, verbatim);
+    }
+
+    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>, trailers: &HeaderMap) {
+        self.writer.end(slice, verbatim, trailers);
     }
 
     fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()> {
-        let run = &slice[std::mem::take(&mut self.run)];
-        let is_run = self.out.is_empty();
-        let whole = if is_run {
-            run
-        } else {
-            self.out.extend_from_slice(run);
-            &self.out[..]
-        };
-        let written = match whole {
-            [] => {
-                // Interim responses may be all that there is.
-                let _flushed = self.client.poll_flush(cx)?;
-                0
-            }
-            whole => match self.client.poll_write(cx, Output::Slice(whole)) {
-                Poll::Ready(written) => written?,
-                Poll::Pending => 0,
-            },
-        };
-        if is_run {
-            self.out.extend_from_slice(&run[written..]);
-        } else {
-            self.out.drain(..written);
-        }
-        if self.out.is_empty() {
-            buffers.put_back(std::mem::take(&mut self.out));
+        let Self { client, writer, .. } = self;
+        writer.write(slice, buffers, |bytes| client.poll_write(cx, Output::Slice(bytes)))?;
+        if writer.is_empty() {
+            // Interim responses may be all that there is.
+            let _flushed = client.poll_flush(cx)?;
         }
         Ok(())
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>> {
-        if self.out.is_empty() {
-            return Poll::Ready(Ok(()));
+        let Self { client, writer, .. } = self;
+        writer.poll_flush(buffers, |bytes| client.poll_write(cx, Output::Slice(bytes)))
+    }
+}
+
+impl Down for Http1Down {
+    fn version(&self) -> http::Version {
+        match self.asked.version {
+            Version::Http10 => http::Version::HTTP_10,
+            Version::Http11 => http::Version::HTTP_11,
         }
-        while !self.out.is_empty() {
-            let written = ready!(self.client.poll_write(cx, Output::Slice(&self.out)))?;
-            self.out.drain(..written);
-        }
-        buffers.put_back(std::mem::take(&mut self.out));
-        Poll::Ready(Ok(()))
     }
 
-    fn poll_gone(&self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<()> {
-        if let Some(gone) = &mut *self.gone.borrow_mut() {
+    fn framing(&self) -> Framing {
+        match self.body {
+            Body::Chunked(_) => Framing::Chunked,
+            Body::Length(_) | Body::Close => Framing::Length,
+        }
+    }
+
+    fn response(&mut self, head: &Head<'_>, is_edited: bool, is_last: bool) {
+        let asked = &mut self.asked;
+        asked.awaits_continue = false;
+        let is_old = asked.version == Version::Http10;
+        let is_switch = head.status == StatusCode::SWITCHING_PROTOCOLS;
+        let is_empty = asked.is_head
+            || is_switch
+            || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let has_length = is_empty || head.framing == Framing::Length && !is_edited;
+        let is_chunked = !has_length && !is_old;
+        asked.is_last |= is_last || !has_length && is_old;
+        let is_same = is_chunked == (head.framing == Framing::Chunked);
+        let trailers = (is_chunked && asked.takes_trailers).then_some(head.fields);
+        let out = self.writer.head(is_chunked, is_same, trailers);
+        out.extend_from_slice(if is_old { b"HTTP/1.0 " } else { b"HTTP/1.1 " });
+        out.extend_from_slice(head.status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(head.reason.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        let has_named = head.fields.contains_key(CONNECTION);
+        let is_named = |name: &HeaderName| {
+            has_named && !headers::is_framing(name) && headers::lists(head.fields, &CONNECTION, name.as_str())
+        };
+        let keeps = |name: &HeaderName| match *name {
+            CONTENT_LENGTH => has_length && head.status != StatusCode::NO_CONTENT,
+            TRANSFER_ENCODING => is_chunked && is_same,
+            ref name => !(http1::is_hop_by_hop(name.as_str()) || is_named(name)),
+        };
+        if is_switch {
+            // It is repeated on this hop.
+            let fields = headers::for_client(head.fields.clone(), true);
+            fields::write(out, &fields, head.lines, |_| true);
+        } else {
+            fields::write(out, head.fields, head.lines, keeps);
+        }
+        if is_chunked && !is_same {
+            out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+        }
+        match (asked.is_last, is_old) {
+            _ if is_switch => {}
+            (true, false) => out.extend_from_slice(b"connection: close\r\n"),
+            (false, true) => out.extend_from_slice(b"connection: keep-alive\r\n"),
+            (true, true) | (false, false) => {}
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn poll_gone(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<()> {
+        if let Some(gone) = &mut self.gone {
             return gone.as_mut().poll(cx);
         }
-        if self.is_watching.get() && self.client.is_quiet() {
+        if self.is_watching && self.client.is_quiet() {
             return Poll::Pending;
         }
         let mut buffer = buffers.read.borrow_mut();
@@ -192,7 +228,7 @@ impl Down for Http1Down {
             let registers = coop::has_budget_remaining();
             match self.client.poll_read(cx, &mut buffer) {
                 Poll::Pending => {
-                    self.is_watching.set(registers);
+                    self.is_watching = registers;
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(0)) if self.half_close => break,
@@ -203,9 +239,7 @@ impl Down for Http1Down {
         }
         let (client, half_close) = (Rc::clone(&self.client), self.half_close);
         // Boxed: few clients send so much ahead, or close their half.
-        let mut gone = Box::pin(async move { client.gone(half_close).await });
-        let polled = gone.as_mut().poll(cx);
-        self.gone.replace(Some(gone));
-        polled
+        let gone = self.gone.insert(Box::pin(async move { client.gone(half_close).await }));
+        gone.as_mut().poll(cx)
     }
 }

@@ -1,18 +1,81 @@
-//! The fields of a received head as a map.
+//! The fields of a head, or of trailers, as a map, and their way back to bytes.
 
 use bytes::Bytes;
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE,
+    HOST, MAX_FORWARDS, PROXY_AUTHORIZATION, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use http1::Lines;
+use http1::{Line, Lines, write_field};
 
 /// Writes the fields to a map; its values share `head`, a copy of the bytes that the lines lie in, which begin at
 /// `base`. `None` if one is not valid.
 pub(super) fn map(map: &mut HeaderMap, lines: Lines<'_, '_>, head: &Bytes, base: *const u8) -> Option<()> {
     map.clear();
     for line in lines.iter() {
-        let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;
         let from = line.value.as_ptr().addr() - base.addr();
         let value = head.slice(from..from + line.value.len());
-        map.append(name, HeaderValue::from_maybe_shared(value).ok()?);
+        map.append(name(line)?, HeaderValue::from_maybe_shared(value).ok()?);
     }
     Some(())
+}
+
+/// Reads a trailer section with its empty line; `None` if it is not valid.
+pub(super) fn trailers(section: &[u8]) -> Option<HeaderMap> {
+    let mut map = HeaderMap::new();
+    if !section.is_empty() {
+        for line in http1::trailers(section).ok()? {
+            map.append(name(&line)?, HeaderValue::from_bytes(line.value).ok()?);
+        }
+    }
+    Some(map)
+}
+
+fn name(line: &Line<'_>) -> Option<HeaderName> {
+    HeaderName::from_bytes(line.name.as_bytes()).ok()
+}
+
+/// Returns true if a field may stand in trailers: it neither frames nor routes the message, and neither authorises nor
+/// describes it (RFC 9110 §6.5.1).
+pub(super) fn may_trail(name: &HeaderName) -> bool {
+    !matches!(
+        *name,
+        AUTHORIZATION
+            | CACHE_CONTROL
+            | CONTENT_ENCODING
+            | CONTENT_LENGTH
+            | CONTENT_RANGE
+            | CONTENT_TYPE
+            | COOKIE
+            | HOST
+            | MAX_FORWARDS
+            | PROXY_AUTHORIZATION
+            | SET_COOKIE
+            | TE
+            | TRAILER
+            | TRANSFER_ENCODING
+    )
+}
+
+/// Writes the fields that are to be kept, in the order of the map, and with the names as they were received in `lines`.
+pub(super) fn write(
+    out: &mut Vec<u8>,
+    fields: &HeaderMap,
+    lines: Lines<'_, '_>,
+    keeps: impl Fn(&HeaderName) -> bool,
+) {
+    // Most fields follow each other as they were received.
+    let mut next = 0;
+    for (name, value) in fields {
+        let is_its = |line: &&Line<'_>| line.name.eq_ignore_ascii_case(name.as_str());
+        let ahead = lines.iter().enumerate().skip(next).find(|(_, line)| is_its(line));
+        let found = ahead.or_else(|| lines.iter().enumerate().find(|(_, line)| is_its(line)));
+        let mut spelled = name.as_str();
+        if let Some((at, line)) = found {
+            (next, spelled) = (at + 1, line.name);
+        }
+        if keeps(name) {
+            write_field(out, spelled, value.as_bytes());
+        }
+    }
 }

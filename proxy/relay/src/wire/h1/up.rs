@@ -1,54 +1,55 @@
 //! A connection to an upstream by HTTP/1.1, for one request.
 
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use connect::{Stream, TlsFault};
-use http::header::CONNECTION;
-use http::{HeaderMap, StatusCode};
-use http1::{Body, Fault, ResponseBody, StatusLine, Table, Version, response, response_body};
+use connect::Stream;
+use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Method, StatusCode};
+use http1::{Body, Fault, Lines, ResponseBody, StatusLine, Table, Version, request, response, response_body};
 
 use super::fields;
 use super::upstream_socket::UpstreamSocket;
+use super::writer::Writer;
 use crate::capacity::Permit;
 use crate::engine::SendFailure;
 use crate::engine::net::idle::IdlePool;
 use crate::engine::net::tunnel::UpstreamIo;
 use crate::request::headers;
 use crate::request::in_flight::{Carrier, InFlight};
-use crate::request::reject::{Stop, unanswered};
-use crate::wire::{Buffers, Framing, Head, Part, Up};
+use crate::request::reject::Stop;
+use crate::wire::{Buffers, Framing, Head, Part, Received, Take, Up, Wire};
 
 /// A connection with its request.
 pub(crate) struct Http1Up {
-    /// The socket, from when it is connected until the request has ended.
+    /// The socket, until the exchange has ended.
     socket: Option<UpstreamSocket>,
     /// The place of the request among the upstream's active connections.
-    pub(super) slot: Permit,
+    slot: Permit,
     /// The pool of the connection.
     pool: Rc<IdlePool<UpstreamSocket>>,
-    /// The request, until all of it was sent.
-    unsent: Vec<u8>,
-    /// The number of its bytes that were sent.
-    sent: usize,
+    writer: Writer,
     state: State,
+    /// True if the response has no body: the method is `HEAD`.
+    is_head: bool,
     /// True while the server keeps the connection, as far as is known.
     is_kept: bool,
     /// True if the length of the body was unknown at its beginning.
     is_streamed: bool,
-    /// True if the connection carried a request before this one.
-    is_reused: bool,
-    /// The cause of its failure.
-    failure: SendFailure,
+    /// True if the connection carried a request before this one, of which nothing was sent.
+    may_repeat: bool,
 }
 
 /// The state of the response.
 enum State {
     /// Its head is expected.
     Head {
-        /// The first bytes of an incomplete head; most heads arrive whole.
+        /// The first bytes of an incomplete head, or of one that was not taken; most heads arrive whole, and are taken.
         torn: Vec<u8>,
     },
     /// Its body is expected.
@@ -60,29 +61,33 @@ enum State {
 }
 
 impl Http1Up {
-    /// A request that is ready to be sent, its place at the upstream, which is not taken yet, and the pool there.
-    pub(super) fn new(slot: Permit, pool: Rc<IdlePool<UpstreamSocket>>, unsent: Vec<u8>) -> Self {
-        let state = State::Head { torn: Vec::new() };
+    /// A connection for one request, with its place at the upstream and the pool there. `is_reused`: it carried another
+    /// request before.
+    pub(super) fn new(
+        (mut socket, is_reused): (UpstreamSocket, bool),
+        slot: Permit,
+        pool: &Rc<IdlePool<UpstreamSocket>>,
+        in_flight: &InFlight,
+    ) -> Self {
+        socket.charge(in_flight.holder.clone());
+        in_flight.carrier.set(Carrier::Socket);
         Self {
-            socket: None,
+            socket: Some(socket),
             slot,
-            pool,
-            unsent,
-            sent: 0,
-            state,
+            pool: Rc::clone(pool),
+            writer: Writer::default(),
+            state: State::Head { torn: Vec::new() },
+            is_head: false,
             is_kept: false,
             is_streamed: false,
-            is_reused: false,
-            failure: SendFailure::Closed,
+            may_repeat: is_reused,
         }
     }
 
-    /// Sets the socket that carries the request. `is_reused`: it carried another one before.
-    pub(super) fn connected(&mut self, mut socket: UpstreamSocket, in_flight: &InFlight, is_reused: bool) {
-        socket.charge(in_flight.holder.clone());
-        in_flight.carrier.set(Carrier::Socket);
-        self.socket = Some(socket);
-        self.is_reused = is_reused;
+    /// Takes the request of another connection, on which nothing of it was sent.
+    pub(crate) fn take_over(&mut self, other: &mut Self) {
+        self.writer = std::mem::take(&mut other.writer);
+        self.is_head = other.is_head;
     }
 
     /// Takes the connection after the server switched protocols.
@@ -92,43 +97,41 @@ impl Http1Up {
         Some(UpstreamIo { stream, first, places: (Some(self.slot), place) })
     }
 
-    /// Keeps the cause of an error of the socket.
-    fn fail(&mut self, error: &io::Error) -> SendFailure {
-        self.failure = TlsFault::of_io(error).map_or(SendFailure::Closed, SendFailure::Tls);
-        self.failure.clone()
-    }
-
-    /// Reads heads, the last of which is the response's. Returns the position behind it; `None` if it is incomplete.
+    /// Reads heads, the last of which is the response's. Returns the position behind it; `None` if it is incomplete, or
+    /// was not taken. `last`: the reason why nothing more is received.
     fn heads(
         &mut self,
         bytes: &[u8],
-        (buffers, upstream): (&Buffers, &str),
-        take: &mut impl FnMut(Part<'_>) -> Result<(), Stop>,
+        last: Option<SendFailure>,
+        buffers: &Buffers,
+        take: &mut impl FnMut(Part<'_>) -> Result<Take, Stop>,
     ) -> Result<Option<usize>, Stop> {
-        let invalid = || unanswered(upstream, SendFailure::Invalid);
-        let mut from = 0;
-        loop {
+        let (mut from, is_last) = (0, last.is_some());
+        let failure = loop {
             let mut table = Table::new();
             let parsed = match response(&bytes[from..], &mut table) {
                 Ok(Some(parsed)) => parsed,
                 Ok(None) => {
+                    if let Some(last) = last {
+                        break last;
+                    }
                     self.state = State::Head { torn: bytes[from..].to_vec() };
                     return Ok(None);
                 }
-                Err(Fault::ManyFields | Fault::LongHead) => {
-                    return Err(unanswered(upstream, SendFailure::HeadTooLarge));
-                }
-                Err(_) => return Err(invalid()),
+                Err(Fault::ManyFields | Fault::LongHead) => break SendFailure::HeadTooLarge,
+                Err(_) => break SendFailure::Invalid,
             };
             let end = from + parsed.len;
             let mut map = buffers.fields.borrow_mut();
             let copy = Bytes::copy_from_slice(&bytes[from..end]);
-            fields::map(&mut map, parsed.lines, &copy, bytes[from..].as_ptr()).ok_or_else(invalid)?;
-            let status = StatusCode::from_u16(parsed.start.code).map_err(|_| invalid())?;
+            let status = StatusCode::from_u16(parsed.start.code);
+            let mapped = fields::map(&mut map, parsed.lines, &copy, bytes[from..].as_ptr());
+            let (Ok(status), Some(())) = (status, mapped) else { break SendFailure::Invalid };
             let (reason, lines) = (parsed.start.reason, parsed.lines);
-            let head = Head { status, reason, fields: &map, lines, framing: Framing::Length };
+            let framing = Framing::Length;
+            let head = Head { status, reason, fields: &map, lines, framing, beginning: None };
             if status == StatusCode::SWITCHING_PROTOCOLS {
-                take(Part::Head(&head))?;
+                take(Part::Head(&Head { beginning: Some(&[]), ..head }))?;
                 self.state = State::Switched(Bytes::copy_from_slice(&bytes[end..]));
                 return Ok(None);
             }
@@ -137,21 +140,31 @@ impl Http1Up {
                 from = end;
                 continue;
             }
-            let body = self.body(&parsed, &map);
-            let framing = match body {
-                Ok(Body::Chunked(_)) => Framing::Chunked,
-                Ok(Body::Close) => Framing::Close,
-                Ok(Body::Length(_)) | Err(_) => Framing::Length,
+            let (Ok(body), Ok(peeked)) = (self.body(&parsed, &map), self.body(&parsed, &map)) else {
+                break SendFailure::Invalid;
             };
-            take(Part::Head(&Head { framing, ..head }))?;
-            self.state = State::Body(body.map_err(|_fault| invalid())?);
+            let framing = match body {
+                Body::Chunked(_) => Framing::Chunked,
+                Body::Close => Framing::Close,
+                Body::Length(_) => Framing::Length,
+            };
+            let beginning = beginning(peeked, bytes, end);
+            let beginning = beginning.or(is_last.then_some(&[]));
+            if take(Part::Head(&Head { framing, beginning, ..head }))? == Take::Later {
+                self.state = State::Head { torn: bytes[from..].to_vec() };
+                return Ok(None);
+            }
+            self.state = State::Body(body);
             return Ok(Some(end));
-        }
+        };
+        self.state = State::Ended;
+        take(Part::Cut(failure))?;
+        Ok(None)
     }
 
     /// Returns the body of a response by its head.
     fn body(&mut self, head: &http1::Head<'_, '_, StatusLine<'_>>, map: &HeaderMap) -> Result<Body, Fault> {
-        let ResponseBody { body, is_reusable } = response_body(head, false)?;
+        let ResponseBody { body, is_reusable } = response_body(head, self.is_head)?;
         self.is_streamed = !matches!(body, Body::Length(_));
         self.is_kept = is_reusable
             && head.version == Version::Http11
@@ -160,63 +173,41 @@ impl Http1Up {
     }
 }
 
-impl Up for Http1Up {
-    fn poll_send(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<(), SendFailure>> {
-        let Some(socket) = &mut self.socket else { return Poll::Ready(Err(SendFailure::Closed)) };
-        while self.sent < self.unsent.len() {
-            match ready!(socket.poll_write(cx, &self.unsent[self.sent..])) {
-                Ok(0) => return Poll::Ready(Err(SendFailure::Closed)),
-                Ok(written) => self.sent += written,
-                Err(error) => return Poll::Ready(Err(self.fail(&error))),
-            }
-        }
-        // A session keeps records that its socket did not take.
-        if let Err(error) = ready!(socket.poll_flush(cx)) {
-            return Poll::Ready(Err(self.fail(&error)));
-        }
-        buffers.put_back(std::mem::take(&mut self.unsent));
-        self.sent = 0;
-        Poll::Ready(Ok(()))
+/// The first payload of a body that begins at `at`; empty if it has none.
+fn beginning(mut body: Body, bytes: &[u8], mut at: usize) -> Option<&[u8]> {
+    match body.next(bytes, &mut at) {
+        Ok(Some(http1::Part::Data { data, .. })) => Some(&bytes[data]),
+        Ok(Some(http1::Part::End { .. })) | Err(_) => Some(&[]),
+        Ok(None) => None,
     }
+}
 
-    fn may_repeat(&self) -> bool {
-        self.is_reused && self.sent == 0
-    }
-
+impl Wire for Http1Up {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let Some(socket) = &mut self.socket else { return Poll::Ready(Ok(0)) };
-        let read = ready!(socket.poll_read(cx, buffer));
-        if let Err(error) = &read {
-            self.fail(error);
-        }
-        Poll::Ready(read)
-    }
-
-    fn end(&mut self, may_stay: bool) {
-        if let Some(socket) = self.socket.take().filter(|_| may_stay && self.is_kept) {
-            self.pool.give(socket, self.is_streamed);
-        }
+        socket.poll_read(cx, buffer)
     }
 
     fn parts(
         &mut self,
-        slice: Option<&[u8]>,
-        upstream: &str,
+        received: Received<'_>,
         buffers: &Buffers,
-        mut take: impl FnMut(Part<'_>) -> Result<(), Stop>,
+        mut take: impl FnMut(Part<'_>) -> Result<Take, Stop>,
     ) -> Result<(), Stop> {
         let joined;
-        let (mut bytes, mut at, is_last) = (slice.unwrap_or_default(), 0, slice.is_none_or(<[u8]>::is_empty));
-        let mut is_joined = false;
+        let (mut bytes, mut at, mut is_joined) = (received.slice(), 0, false);
+        let (is_end, last) = match received {
+            Received::Slice(_) => (false, None),
+            Received::End => (true, Some(SendFailure::Closed)),
+            Received::Failed(failure) => (false, Some(failure)),
+        };
+        let is_last = last.is_some();
         if let State::Head { torn } = &mut self.state {
-            if is_last {
-                return Err(unanswered(upstream, self.failure.clone()));
-            }
             if !torn.is_empty() {
                 joined = [&std::mem::take(torn)[..], bytes].concat();
                 (bytes, is_joined) = (&joined[..], true);
             }
-            let Some(end) = self.heads(bytes, (buffers, upstream), &mut take)? else { return Ok(()) };
+            let Some(end) = self.heads(bytes, last, buffers, &mut take)? else { return Ok(()) };
             at = end;
         }
         let State::Body(body) = &mut self.state else { return Ok(()) };
@@ -229,20 +220,89 @@ impl Up for Http1Up {
                 }
                 Ok(Some(http1::Part::End { verbatim, end })) => {
                     self.is_kept &= end == bytes.len();
-                    break Part::End { verbatim: verbatim.filter(|_| !is_joined) };
+                    let verbatim = verbatim.filter(|_| !is_joined);
+                    match fields::trailers(body.trailers()) {
+                        Some(trailers) => break Part::End { trailers, verbatim },
+                        None => break Part::Cut(SendFailure::Invalid),
+                    }
                 }
                 // Only the orderly end of the connection is the end of such a body.
-                Ok(None) if is_last && slice.is_some() && matches!(body, Body::Close) => {
-                    break Part::End { verbatim: None };
+                Ok(None) if is_end && matches!(body, Body::Close) => {
+                    break Part::End { trailers: HeaderMap::new(), verbatim: None };
                 }
                 Ok(None) if !is_last => return Ok(()),
                 Ok(None) | Err(_) => {
                     self.is_kept = false;
-                    break Part::Cut;
+                    break Part::Cut(SendFailure::Closed);
                 }
             }
         };
         self.state = State::Ended;
-        take(end)
+        take(end).map(drop)
+    }
+
+    fn begin(&mut self, buffers: &Buffers) {
+        self.writer.begin(buffers);
+    }
+
+    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
+        self.writer.data(slice, data, verbatim);
+    }
+
+    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>, trailers: &HeaderMap) {
+        self.writer.end(slice, verbatim, trailers);
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()> {
+        let Self { socket: Some(socket), writer, may_repeat, .. } = self else { return Ok(()) };
+        writer.write(slice, buffers, |bytes| {
+            let written = ready!(socket.poll_write(cx, bytes))?;
+            *may_repeat = false;
+            Poll::Ready(Ok(written))
+        })?;
+        // A session keeps records that its socket did not take.
+        match socket.poll_flush(cx) {
+            Poll::Ready(flushed) => flushed,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>> {
+        let Self { socket: Some(socket), writer, may_repeat, .. } = self else { return Poll::Ready(Ok(())) };
+        ready!(writer.poll_flush(buffers, |bytes| {
+            let written = ready!(socket.poll_write(cx, bytes))?;
+            *may_repeat = false;
+            Poll::Ready(Ok(written))
+        }))?;
+        socket.poll_flush(cx)
+    }
+}
+
+impl Up for Http1Up {
+    fn request(&mut self, parts: &Parts, received: &[u8], framing: Framing) {
+        let mut table = Table::new();
+        let received = request(received, &mut table).ok().flatten();
+        let lines = received.map_or_else(Lines::default, |head| head.lines);
+        self.is_head = parts.method == Method::HEAD;
+        let is_chunked = parts.headers.contains_key(TRANSFER_ENCODING);
+        let is_same = is_chunked == (framing == Framing::Chunked);
+        let out = self.writer.head(is_chunked, is_same, Some(&parts.headers));
+        out.extend_from_slice(parts.method.as_str().as_bytes());
+        out.push(b' ');
+        let target = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        out.extend_from_slice(target.as_bytes());
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        fields::write(out, &parts.headers, lines, |_| true);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn may_repeat(&self) -> bool {
+        self.may_repeat
+    }
+
+    fn release(&mut self, may_stay: bool) {
+        if let Some(socket) = self.socket.take().filter(|_| may_stay && self.is_kept) {
+            self.pool.give(socket, self.is_streamed);
+        }
     }
 }

@@ -1,0 +1,75 @@
+//! A request body that a decision depends on is buffered before anything is sent: its length must be known before its
+//! first byte goes to the upstream.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use exchange::is_sealed;
+
+use super::upload::Upload;
+use crate::carry::slices::Slices;
+use crate::engine::BodyError;
+use crate::engine::net::pace::Verdict;
+use crate::request::gathered::Gathered;
+use crate::request::in_flight::InFlight;
+use crate::wire::{Buffers, Down};
+
+/// Buffers the whole body, if it has at most `most` bytes and there is memory for them. It remains the body to send.
+/// Slices are joined as they arrive: many small ones would use more memory than their bytes.
+pub(super) async fn gather(
+    upload: &mut Upload,
+    (down, in_flight): (&mut impl Down, &Rc<InFlight>),
+    buffers: &Buffers,
+    most: usize,
+) -> Result<Gathered, BodyError> {
+    let mut share = in_flight.worker.capacities.gathered_bytes.permit(in_flight.holder.clone());
+    let mut slices = Slices::new(most);
+    let mut rest = Bytes::new();
+    // `None`: all of the body was buffered.
+    let mut kept_out = None;
+    while upload.is_open() && kept_out.is_none() {
+        in_flight.gather(share.bytes());
+        let mut read = Vec::new();
+        let last = poll_fn(|cx| {
+            let keep = |data: &[u8]| read.extend_from_slice(data);
+            match upload.poll_ahead(cx, (&mut *down, in_flight), buffers, keep) {
+                Poll::Pending if in_flight.uploading.verdict() == Some(Verdict::Ungathered) => {
+                    Poll::Ready(None)
+                }
+                polled => polled.map(Some),
+            }
+        });
+        let Some(last) = last.await else {
+            kept_out = Some(Gathered::Crowded);
+            break;
+        };
+        let (bytes, trailers) = (Bytes::from(read), last?);
+        if slices.len() + bytes.len() > most {
+            (kept_out, rest) = (Some(Gathered::Not), bytes);
+        } else if share.grow_in_turn(bytes.len())
+            || share.grow_soon(bytes.len(), in_flight.retry_pause()).await
+        {
+            slices.push(bytes);
+        } else {
+            (kept_out, rest) = (Some(Gathered::Crowded), bytes);
+        }
+        if let Some(trailers) = trailers {
+            upload.ahead().trailers = trailers;
+        }
+    }
+    in_flight.gather(0);
+    let whole = slices.join();
+    let ahead = upload.ahead();
+    if !whole.is_empty() {
+        ahead.share = Some(Rc::new(share));
+    }
+    let gathered = match kept_out {
+        Some(gathered) => gathered,
+        None if is_sealed(&ahead.trailers) => Gathered::Sealed,
+        None => Gathered::Whole(whole.clone()),
+    };
+    ahead.slices.extend([whole, rest].into_iter().filter(|slice| !slice.is_empty()));
+    Ok(gathered)
+}
