@@ -5,6 +5,7 @@ mod bodies;
 mod cancel;
 mod drain;
 mod dripping;
+mod duplex;
 mod gather;
 mod http2;
 mod interim;

@@ -93,3 +93,60 @@ fn response_with_two_framings_keeps_the_valid_one() {
     assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     assert_eq!(client.until("0\r\n\r\n"), "3\r\none\r\n0\r\n\r\n");
 }
+
+#[test]
+fn http10_client_may_keep_its_connection() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    for fields in ["Connection: keep-alive\r\n", ""] {
+        client.send(format!("GET /x HTTP/1.0\r\n{fields}\r\n"));
+        let head = client.head().unwrap().to_lowercase();
+        assert!(head.starts_with("http/1.0 200 ok\r\n"), "{head}");
+        assert_eq!(head.contains("connection: keep-alive"), !fields.is_empty(), "{head}");
+        assert_eq!(client.exactly(2), b"ok");
+    }
+    assert_eq!(client.rest(), "");
+}
+
+#[test]
+fn heads_without_bodies_announce_none() {
+    for (method, answer) in [
+        ("HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        ("GET", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    ] {
+        let upstream = Upstream::answering(answer);
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        for _ in 0..2 {
+            client.send(format!("{method} /x HTTP/1.1\r\nHost: h\r\n\r\n"));
+            let head = client.head().unwrap();
+            assert!(!head.to_lowercase().contains("transfer-encoding"), "{head}");
+        }
+    }
+}
+
+#[test]
+fn last_request_closes_its_connection() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    assert_eq!(
+        client.rest().to_lowercase(),
+        "http/1.1 200 ok\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
+    );
+}
+
+#[test]
+fn trailers_change_no_message() {
+    let upstream = Upstream::answering(
+        "HTTP/1.1 200 OK\r\nTrailer: Content-Length, Set-Cookie, X-T\r\nTransfer-Encoding: chunked\r\n\r\n\
+         2\r\nok\r\n0\r\nContent-Length: 9\r\nSet-Cookie: a\r\nX-T: v\r\n\r\n",
+    );
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
+    client.head();
+    assert_eq!(client.until("\r\n\r\n").to_lowercase(), "2\r\nok\r\n0\r\nx-t: v\r\n\r\n");
+}

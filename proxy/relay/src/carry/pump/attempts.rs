@@ -152,7 +152,10 @@ pub(crate) async fn begin<D: Down>(
             again,
             in_flight,
         });
-        pump.request(&parts, &head, framing, buffers).await
+        pump.request(&parts, &head, framing, buffers).await?;
+        // Its memory serves the next head.
+        buffers.fields.replace(parts.headers);
+        Ok(())
     };
     sent.await.map_err(|stop| Ended::of(&in_flight, stop))
 }
@@ -225,10 +228,15 @@ impl<D: Down> Pump<Http1Up, D> {
     /// Sends the request on another connection, because nothing was sent on this one.
     pub(crate) async fn repeat(&mut self, connections: &Connections) -> Result<(), Stop> {
         let Self { up, down, upload, in_flight, .. } = self;
-        let (mut next, ready) = connect(connections, in_flight, down, upload, clock::now()).await?;
-        next.take_over(up);
-        (*up, self.ready) = (next, ready);
-        Ok(())
+        match connect(connections, in_flight, down, upload, clock::now()).await {
+            Ok((mut next, ready)) => {
+                next.take_over(up);
+                (*up, self.ready) = (next, ready);
+                Ok(())
+            }
+            Err(Stop::Reject(_)) if self.fall_back() => Ok(()),
+            Err(stop) => Err(stop),
+        }
     }
 
     /// Sends the request again as the client sent it. If there is no connection for that, the client gets the rejection.

@@ -42,7 +42,7 @@ pub(super) fn poll_next(
             joined = if read == 0 { torn } else { Bytes::from([&torn[..], bytes].concat()) };
             (torn, bytes) = (joined.clone(), &joined);
         }
-        match parse((client, half_close), bytes) {
+        match parse((client, half_close), buffers, bytes) {
             Ok(None) => {}
             Ok(Some(request)) => {
                 let rest = &bytes[request.0.head.len()..];
@@ -70,6 +70,7 @@ pub(super) fn poll_next(
 /// Parses the head of a request. An error is the status of the answer to it.
 fn parse(
     (client, half_close): (&Rc<Client>, bool),
+    buffers: &Buffers,
     bytes: &[u8],
 ) -> Result<Option<Box<(Request, Http1Down)>>, StatusCode> {
     let mut table = Table::new();
@@ -93,6 +94,7 @@ fn parse(
     parts.uri = Uri::from_maybe_shared(target).map_err(|_| invalid)?;
     let is_old = head.version == Version::Http10;
     parts.version = if is_old { http::Version::HTTP_10 } else { http::Version::HTTP_11 };
+    parts.headers = buffers.fields.take();
     fields::map(&mut parts.headers, head.lines, &copy, bytes.as_ptr()).ok_or(invalid)?;
 
     let codings = head.lines.all("transfer-encoding").flat_map(tokens);
