@@ -171,8 +171,7 @@ impl<U: Up, D: Down> Pump<U, D> {
             self.was_sent();
             return Poll::Ready(Ok(()));
         }
-        up.begin(buffers);
-        if upload.give_ahead(up) {
+        if upload.give_ahead(up, buffers) {
             if up.write(cx, &[], buffers).is_err() {
                 upload.break_off();
             }
@@ -186,7 +185,7 @@ impl<U: Up, D: Down> Pump<U, D> {
     /// Writes the head of the request, with as much of its body as is at hand.
     fn begin(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Result<(), Stop> {
         let Self { up, down, upload, in_flight, .. } = self;
-        let is_given = upload.give_ahead(up);
+        let is_given = upload.give_ahead(up, buffers);
         if !is_given
             && upload.poll_forward(cx, (up, down, in_flight), (buffers, limits::TURN_READ_BYTES))?.is_ready()
         {

@@ -116,16 +116,18 @@ impl Upload {
 
     /// Gives the next piece of what is in memory to the upstream's connection, as much as its buffer holds, so that sent
     /// memory can be released. Returns false if there was nothing.
-    pub(super) fn give_ahead(&mut self, up: &mut impl Up) -> bool {
+    pub(super) fn give_ahead(&mut self, up: &mut impl Up, buffers: &Buffers) -> bool {
         let mut left = BUFFER_BYTES;
         let is_read = self.state == State::Read;
         let Some(ahead) = &mut self.ahead else {
             if is_read {
                 self.state = State::Given;
+                up.begin(buffers);
                 up.end(&[], None, &HeaderMap::new());
             }
             return is_read;
         };
+        up.begin(buffers);
         while left > 0
             && let Some(slice) = ahead.slices.front_mut()
         {
@@ -219,6 +221,7 @@ impl Upload {
         let mut buffer = buffers.read.borrow_mut();
         let received = ready!(self.poll_read(cx, (down, in_flight), &mut buffer[..max]))?;
         let slice = received.slice();
+        up.begin(buffers);
         self.take(received, (down, in_flight, buffers), |part| match part {
             Part::Data { data, verbatim } => up.data(slice, data, verbatim),
             Part::End { trailers, verbatim } => up.end(slice, verbatim, &trailers),

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -149,7 +149,9 @@ impl Wire for Http1Down {
 
     fn poll_flush(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>> {
         let Self { client, writer, .. } = self;
-        writer.poll_flush(buffers, |bytes| client.poll_write(cx, Output::Slice(bytes)))
+        ready!(writer.poll_flush(buffers, |bytes| client.poll_write(cx, Output::Slice(bytes))))?;
+        // A session keeps records that its socket did not take.
+        client.poll_flush(cx)
     }
 }
 

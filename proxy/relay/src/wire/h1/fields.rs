@@ -79,3 +79,36 @@ pub(super) fn write(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http1::{Table, response};
+
+    use super::*;
+    use crate::request::headers;
+
+    #[test]
+    fn names_keep_their_spelling() {
+        let received = b"HTTP/1.1 200 OK\r\nX-One: 1\r\nSET-cookie: a\r\nx-TWO: 2\r\nSet-Cookie: b\r\n\r\n";
+        let mut table = Table::new();
+        let head = response(received, &mut table).unwrap().unwrap();
+        let mut fields = HeaderMap::new();
+        map(&mut fields, head.lines, &Bytes::from_static(received), received.as_ptr()).unwrap();
+        headers::take_out(&mut fields, &HeaderName::from_static("x-one"));
+        fields.insert("x-two", HeaderValue::from_static("3"));
+        fields.insert("x-new", HeaderValue::from_static("4"));
+        let mut out = Vec::new();
+        write(&mut out, &fields, head.lines, |name| name != "x-left-out");
+        let mut lines: Vec<_> = str::from_utf8(&out).unwrap().lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["SET-cookie: a", "Set-Cookie: b", "x-TWO: 3", "x-new: 4"]);
+    }
+
+    #[test]
+    fn trailers_are_whole_and_valid() {
+        assert_eq!(trailers(b"").map(|fields| fields.len()), Some(0));
+        let fields = trailers(b"X-A: b\r\nContent-Length: 1\r\n\r\n").unwrap();
+        assert_eq!(fields.keys().filter(|name| may_trail(name)).count(), 1);
+        assert!(trailers(b"X-A: b\r\n").is_none() && trailers(b"X A: b\r\n\r\n").is_none());
+    }
+}
