@@ -338,6 +338,20 @@ fn stalled_handshake_is_counted_and_broken_session_ends() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
+fn failed_handshake_is_counted_once() {
+    let proxy = proxy(|plan| plan.head_timeout = Duration::from_millis(200));
+    let mut clients: Vec<_> = (0..4).map(|_| socket(proxy.address())).collect();
+    for client in &mut clients {
+        client.write_all(b"\x80\x2e\x01\x00\x02").unwrap();
+        // The proxy has closed its half, and reads on.
+        let _ = client.read_to_end(&mut Vec::new());
+    }
+    eventually("all have ended", || proxy.running.held().connections.taken == 0);
+    assert_eq!(proxy.seen().lost, [Dropped::Handshake; 4]);
+}
+
+#[test]
 fn new_configuration_applies_to_new_connections() {
     let current = tls::server();
     let proxy = proxy(|plan| plan.upstreams[0].listen[0].tls = Some(Arc::clone(&current)));

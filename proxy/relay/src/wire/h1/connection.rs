@@ -6,7 +6,7 @@ use std::task::{Poll, ready};
 
 use bytes::Bytes;
 use http::header::CONNECTION;
-use http::{Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use http1::{Version, write_field};
 use meter::Tick;
 
@@ -19,7 +19,6 @@ use crate::connections::Connections;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::socket::Output;
 use crate::metering::metered::Metered;
-use crate::request::answer::Answer;
 use crate::request::reject::Stop;
 use crate::state::WorkerState;
 use crate::wire::{Part, Received, Take, Wire as _};
@@ -28,11 +27,13 @@ use crate::{Refusal, clock, limits, worker};
 /// A request of this protocol to an upstream of this protocol.
 type Http1Pump = Pump<Http1Up, Http1Down>;
 
-/// The reason why a client's connection is served here no more.
+/// The reason why no further request of a client's connection is served here.
 enum Outcome {
-    /// It ended.
+    /// It ends after its last response.
     Ended,
-    /// Its next request is not served here.
+    /// It ends at once: the client left, or its response is truncated.
+    Cut,
+    /// It is not served here.
     HandedOver,
     /// It switched protocols.
     Switched,
@@ -64,22 +65,27 @@ fn is_overdue(worker: &WorkerState, client: &Client, now: Tick) -> bool {
     u128::from(now.since(since)) >= limit.as_nanos()
 }
 
-/// Serves a client's connection: the first requests here, and all from the first one that is not served here by hyper.
+/// Serves a client's connection here, or by hyper, or as a tunnel.
 pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usize, client: Rc<Client>) {
-    match serve(&connections, &client, upstream).await {
-        // Boxed: a connection that stays here does not need its memory.
-        Outcome::HandedOver => Box::pin(worker::serve_connection(connections, upstream, client)).await,
+    let outcome = serve(&connections, &client, upstream).await;
+    // It does not wait for a request any more.
+    client.set_raw(false);
+    // Boxed: a connection with a request does not need their memory.
+    match outcome {
+        Outcome::HandedOver => {
+            return Box::pin(worker::serve_connection(connections, upstream, client)).await;
+        }
         Outcome::Switched => {
             let first = client.take_first(usize::MAX).unwrap_or_default();
             Box::pin(worker::serve_tunnel(&connections, upstream, &client, first)).await;
-            worker::count_slow(&connections, &client);
         }
-        Outcome::Ended => worker::count_slow(&connections, &client),
+        Outcome::Ended => Box::pin(client.linger()).await,
+        Outcome::Cut => {}
     }
+    worker::count_slow(&connections, &client);
 }
 
-/// Serves a client's connection until a request arrives that is not served here. Futures of rare events are boxed: the
-/// connection has memory for its requests only.
+/// Serves a client's connection. Futures of rare events are boxed: the connection has memory for its requests only.
 async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize) -> Outcome {
     let worker = &connections.worker;
     let plan = &worker.plan;
@@ -99,14 +105,8 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
     };
     match is_http2 {
         Some(false) => {}
-        Some(true) => {
-            client.set_raw(false);
-            return Outcome::HandedOver;
-        }
-        None => {
-            Box::pin(client.linger()).await;
-            return Outcome::Ended;
-        }
+        Some(true) => return Outcome::HandedOver,
+        None => return Outcome::Ended,
     }
     // Written in place: the future has memory for one request.
     let mut pump = None;
@@ -117,10 +117,10 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
             Next::Invalid(status) => {
                 worker.refuse(Refusal::Framing);
                 client.leave_unread();
-                Box::pin(send_empty(client, status)).await;
+                Box::pin(send(client, empty(status), Asked::NOTHING)).await;
                 return Outcome::Ended;
             }
-            Next::Gone => break,
+            Next::Gone => return Outcome::Ended,
         };
         let asked = request.1.asked();
         let begun = Box::pin(begin(connections, (client, index), request, &mut pump)).await;
@@ -129,10 +129,10 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
             (Ok(()), None) => Ok(()),
             (Ok(()), Some(running)) => match run(connections, running).await {
                 Ok(Finish::Done) => Ok(()),
-                Ok(Finish::Close | Finish::Again | Finish::Unsent) => return Outcome::Ended,
+                Ok(Finish::Close | Finish::Again | Finish::Unsent) => return Outcome::Cut,
                 Ok(Finish::Switched) => {
                     let Some((up, session)) = pump.take().map(Pump::switched) else { continue };
-                    let Some(upstream_io) = up.into_io() else { return Outcome::Ended };
+                    let Some(upstream_io) = up.into_io() else { return Outcome::Cut };
                     client.switch(upstream_io, session);
                     return Outcome::Switched;
                 }
@@ -140,7 +140,7 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
                     if let Some((metered, up)) = pump.take().and_then(Pump::leave) {
                         read_rest(connections, metered, up);
                     }
-                    return Outcome::Ended;
+                    return Outcome::Cut;
                 }
                 Err(stop) => Err(Ended::of(&running.in_flight, stop)),
             },
@@ -150,18 +150,18 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
             pump.down.asked().is_last || !pump.in_flight.is_complete()
         });
         match ended {
-            Ok(()) if is_last => break,
+            Ok(()) if is_last => return Outcome::Ended,
             Ok(()) => {}
-            Err(Ended::Gone) => return Outcome::Ended,
+            Err(Ended::Gone) => return Outcome::Cut,
             Err(Ended::Answered(answer, close)) => {
-                if !Box::pin(send_answer(client, *answer, close || asked.is_last, asked)).await {
+                let close = close || asked.is_last;
+                Box::pin(send(client, answer.into_response(close), asked)).await;
+                if close {
                     return Outcome::Ended;
                 }
             }
         }
     }
-    Box::pin(client.linger()).await;
-    Outcome::Ended
 }
 
 /// Runs a request to its end, in one or two attempts.
@@ -194,27 +194,16 @@ fn read_rest(connections: &Connections, metered: Metered, mut up: Http1Up) {
     }));
 }
 
-/// Sends an answer of the proxy, as the request `asked`. `close` announces and waits for the end of the connection.
-/// Returns false if it ended.
-async fn send_answer(client: &Client, answer: Answer, close: bool, asked: Asked) -> bool {
-    send(client, &answer.into_response(close), asked).await;
-    if close {
-        client.linger().await;
-    }
-    !close
+/// The answer to a message that is not a request.
+fn empty(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
-/// Answers a message that is not a request.
-async fn send_empty(client: &Client, status: StatusCode) {
-    let response = Response::builder().status(status).header(CONNECTION, "close").body(Bytes::new());
-    if let Ok(response) = response {
-        send(client, &response, Asked::NOTHING).await;
-    }
-    client.linger().await;
-}
-
-/// Sends a response of the proxy.
-async fn send(client: &Client, response: &Response<Bytes>, asked: Asked) {
+/// Sends a response of the proxy, as the request `asked`.
+async fn send(client: &Client, response: Response<Bytes>, asked: Asked) {
     let version = if asked.version == Version::Http10 { "1.0" } else { "1.1" };
     let mut out = format!("HTTP/{version} {}\r\n", response.status()).into_bytes();
     for (name, value) in response.headers() {
@@ -232,6 +221,8 @@ async fn send(client: &Client, response: &Response<Bytes>, asked: Asked) {
             Err(_gone) => return,
         }
     }
+    // A session keeps records that its socket did not take.
+    let _flushed = poll_fn(|cx| client.poll_flush(cx)).await;
 }
 
 #[cfg(test)]
