@@ -25,6 +25,7 @@ fn main() -> io::Result<()> {
         "http1_request",
         "http1_response",
         "http1_chunks",
+        "http1_pair",
     ] {
         fs::create_dir_all(folder.join(target))?;
     }
@@ -59,8 +60,57 @@ fn main() -> io::Result<()> {
         let name = message.len().to_string();
         fs::write(folder.join(target).join(name), message)?;
     }
+    for (number, (steps, parts)) in PAIRS.into_iter().enumerate() {
+        let script = [&[steps.len() as u8], steps, &parts.map(str::as_bytes).join(&0xFE)].concat();
+        fs::write(folder.join("http1_pair").join(number.to_string()), script)?;
+    }
     made(folder)
 }
+
+/// Scripts of a pair of connections: their steps, the client's bytes, and two answers.
+const PAIRS: [(&[u8], [&str; 3]); 6] = [
+    (
+        &[],
+        [
+            "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\na\r\ndata: {}\n\n\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        ],
+    ),
+    (
+        &[0x0A, 0x12, 0x08, 0x65, 0x61, 0x7F],
+        [
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nx: y\r\n\r\n",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n05\r\nhello\r\n0\r\nx: y\r\n\r\n",
+            "",
+        ],
+    ),
+    (
+        &[0x14, 0xE4, 0x74],
+        [
+            "POST /d HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 50\r\n\r\nhello",
+            "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno",
+            "",
+        ],
+    ),
+    (
+        &[0x1F, 0xC0, 0x7F, 0xC0],
+        [
+            "HEAD /b HTTP/1.1\r\nHost: a\r\n\r\nGET /c HTTP/1.0\r\n\r\n",
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n",
+            "HTTP/1.0 200 OK\r\n\r\nhello",
+        ],
+    ),
+    (&[0x1F, 0x76, 0xE2, 0xE1], ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\nhello", ""]),
+    (
+        &[0x1F, 0xE0],
+        [
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 3\r\n\r\n{}\n",
+            "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+            "",
+        ],
+    ),
+];
 
 /// Messages of HTTP/1.1, each of another length.
 const MESSAGES: [(&str, &str); 8] = [

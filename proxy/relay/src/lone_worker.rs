@@ -3,13 +3,14 @@
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::net::UnixStream;
 
 use crate::connections::Connections;
 use crate::engine::net::socket::Socket;
 use crate::outbox::Outbox;
-use crate::state::{Shared, WorkerState, contain};
+use crate::state::{Capacities, Shared, WorkerState, contain};
 use crate::wire::h1::serve_connection;
 use crate::{Control, Observer, Plan};
 
@@ -29,5 +30,13 @@ impl LoneWorker {
         let client = self.0.client(Socket::Unix(client), None, peer);
         let serving = serve_connection(Rc::clone(&self.0), 0, client);
         contain(Rc::clone(&self.0.worker), serving).await;
+    }
+
+    /// The amounts of shared capacities that are in use, and the requests in flight.
+    pub fn in_use(&self) -> [usize; 4] {
+        let WorkerState { capacities, in_flight, .. } = &*self.0.worker;
+        let Capacities { connections, gathered_bytes, upstreams, .. } = capacities;
+        let requests = in_flight.load(Ordering::Relaxed);
+        [connections.taken(), gathered_bytes.taken(), upstreams[0].taken(), requests]
     }
 }

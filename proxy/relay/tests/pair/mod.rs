@@ -1,0 +1,87 @@
+//! A whole pair of connections: scripts of any bytes, cut anywhere, keep the laws of HTTP/1.1. The fuzz target runs the same.
+
+mod canonical;
+mod laws;
+#[path = "../../../http1/tests/messages/naive.rs"]
+mod naive;
+mod run;
+mod script;
+
+pub(crate) use laws::assert_pair;
+pub(crate) use run::Stage;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Stage, assert_pair};
+
+    /// Words of requests, valid and not.
+    const REQUESTS: [&str; 17] = [
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET /a HTTP/1.1\r\nHost: a\r\n\r\n",
+        "HEAD /b HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /c HTTP/1.0\r\n\r\n",
+        "POST /d HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
+        "POST /e HTTP/1.1\r\nHost: a\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "Content-Length: 3\r\n",
+        "Connection: close\r\n",
+        "\r\n",
+        "5\r\nhello\r\n",
+        "5;a=b\r\nhello\r\n",
+        "0\r\n\r\n",
+        "0\r\nx: y\r\n\r\n",
+        "hello",
+        "\n",
+    ];
+
+    /// Words of answers, valid and not.
+    const ANSWERS: [&str; 16] = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.0 200 OK\r\n\r\n",
+        "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n",
+        "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n",
+        "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno",
+        "5\r\nhello\r\n",
+        "05 ;a\r\nhello\r\n",
+        "a\r\ndata: {}\n\n\r\n",
+        "0\r\n\r\n",
+        "0\r\nx: y\r\n\r\n",
+        "hello",
+        "\u{1}",
+    ];
+
+    fn words(of: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(proptest::sample::select(of), 0..6)
+            .prop_map(|words| words.concat().into_bytes())
+    }
+
+    thread_local! {
+        static STAGE: Stage = Stage::new();
+    }
+
+    fn assert_script(steps: &[u8], requests: &[u8], answers: &[Vec<u8>]) {
+        let answers = answers.iter().flat_map(|answer| [&[0xFE][..], answer].concat());
+        let input = [&[steps.len() as u8][..], steps, requests, &answers.collect::<Vec<_>>()].concat();
+        STAGE.with(|stage| assert_pair(stage, &input));
+    }
+
+    proptest! {
+        #![proptest_config(chance::cases(1_000))]
+
+        #[test]
+        fn pair_keeps_the_laws(
+            steps in proptest::collection::vec(any::<u8>(), 0..12),
+            requests in words(&REQUESTS),
+            answers in proptest::collection::vec(words(&ANSWERS), 0..3),
+        ) {
+            assert_script(&steps, &requests, &answers);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A script of a pair of connections, made of any bytes: what the client and the server send, and in which order, pieces
+//! and pauses.
+
+use std::fmt;
+
+/// The separator between the client's bytes and each answer. No byte of a head may have this value, and few bodies do.
+const SEPARATOR: u8 = 0xFE;
+
+/// Steps of a script.
+const STEPS_MAX: usize = 32;
+
+/// A script.
+#[derive(Clone)]
+pub(crate) struct Script {
+    pub(crate) steps: Vec<Step>,
+    /// All that the client sends.
+    pub(crate) client: Vec<u8>,
+    /// The answers of the server, in turn; the last one again for further requests.
+    pub(crate) answers: Vec<Vec<u8>>,
+}
+
+/// A step. After the last one, all that is left happens, in the order that lets each message end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The client sends so many of its bytes.
+    Send(usize),
+    /// The server sends so many bytes of its answers to the requests that it has.
+    Answer(usize),
+    /// The server begins its next answer before it has the whole request.
+    AnswerEarly,
+    /// The client stops reading, or reads again.
+    Stall,
+    /// The client closes its half.
+    EndClient,
+    /// The client closes its socket.
+    CloseClient,
+    /// The server closes its half.
+    EndServer,
+    /// The server closes its socket.
+    CloseServer,
+}
+
+impl Script {
+    /// Reads a script: the number of steps, one byte for each, then the client's bytes and the answers.
+    pub(crate) fn read(input: &[u8]) -> Self {
+        let (count, rest) = input.split_first().unwrap_or((&0, &[]));
+        let (steps, rest) = rest.split_at((usize::from(*count) % STEPS_MAX).min(rest.len()));
+        let mut parts = rest.split(|&byte| byte == SEPARATOR).map(<[u8]>::to_vec);
+        let client = parts.next().unwrap_or_default();
+        Self { steps: steps.iter().map(|&step| Step::read(step)).collect(), client, answers: parts.collect() }
+    }
+
+    /// The same bytes, without pauses.
+    pub(crate) fn whole(&self) -> Self {
+        Self { steps: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns true if its steps only cut what is sent into pieces.
+    pub(crate) fn only_cuts(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::Send(_) | Step::Answer(_) | Step::Stall))
+    }
+
+    /// The answer to the request with this number.
+    pub(crate) fn answer(&self, number: usize) -> &[u8] {
+        match self.answers.get(number).or(self.answers.last()) {
+            Some(answer) => answer,
+            None => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        }
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:?}\n{}", self.steps, self.client.escape_ascii())?;
+        self.answers.iter().try_for_each(|answer| writeln!(f, "{}", answer.escape_ascii()))
+    }
+}
+
+impl Step {
+    fn read(byte: u8) -> Self {
+        let amount = match usize::from(byte & 31) {
+            exact @ 0..16 => exact + 1,
+            power => 1 << (power - 11),
+        };
+        match byte >> 5 {
+            0..=2 => Self::Send(amount),
+            3..=5 => Self::Answer(amount),
+            6 => Self::Stall,
+            _ => match byte & 7 {
+                0 => Self::EndClient,
+                1 => Self::CloseClient,
+                2 => Self::EndServer,
+                3 => Self::CloseServer,
+                _ => Self::AnswerEarly,
+            },
+        }
+    }
+}
