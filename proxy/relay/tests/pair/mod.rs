@@ -38,12 +38,13 @@ mod tests {
     ];
 
     /// Words of answers, valid and not.
-    const ANSWERS: [&str; 16] = [
+    const ANSWERS: [&str; 17] = [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\n\r\n",
         "HTTP/1.0 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\ncontent-length: 5\r\n\r\n",
         "HTTP/1.1 204 No Content\r\n\r\n",
         "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n",
         "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n",
@@ -70,6 +71,12 @@ mod tests {
         let answers = answers.iter().flat_map(|answer| [&[0xFE][..], answer].concat());
         let input = [&[steps.len() as u8][..], steps, requests, &answers.collect::<Vec<_>>()].concat();
         STAGE.with(|stage| assert_pair(stage, &input));
+    }
+
+    #[test]
+    fn equal_lengths_reach_the_client_as_one() {
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok";
+        assert_script(&[], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[answer.to_vec()]);
     }
 
     proptest! {

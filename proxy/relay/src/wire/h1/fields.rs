@@ -20,6 +20,18 @@ pub(super) fn map(map: &mut HeaderMap, lines: Lines<'_, '_>, head: &Bytes, base:
     Some(())
 }
 
+/// Makes one of several lengths that are equal (RFC 9110 §8.6): another parser may reject them, or read another one.
+pub(super) fn collapse_length(map: &mut HeaderMap) {
+    let mut values = map.get_all(CONTENT_LENGTH).iter();
+    let Some(first) = values.next() else { return };
+    let number = first.as_bytes().split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii();
+    if (values.next().is_some() || number.len() < first.len())
+        && let Ok(number) = HeaderValue::from_bytes(number)
+    {
+        map.insert(CONTENT_LENGTH, number);
+    }
+}
+
 /// Reads a trailer section with its empty line; `None` if it is not valid.
 pub(super) fn trailers(section: &[u8]) -> Option<HeaderMap> {
     let mut map = HeaderMap::new();
