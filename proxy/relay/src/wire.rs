@@ -3,12 +3,15 @@
 //! an upstream the reverse. Nothing waits: each call goes as far as it can, and a task that cannot go on is woken.
 
 pub(crate) mod h1;
+pub(crate) mod h2;
+pub(crate) mod upstream;
 
 use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use connect::TlsFault;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, Version};
@@ -171,6 +174,23 @@ pub(crate) trait Up: Wire {
 
     /// Ends the exchange. The connection is kept for another one if it `may_stay` and can carry one; else it is closed.
     fn release(&mut self, may_stay: bool);
+
+    /// Takes a request back that failed: to be sent again, if the server has not processed it and all of it is there.
+    fn take_back(&mut self, _: &SendFailure) -> Option<Unanswered> {
+        None
+    }
+}
+
+/// A request that the server has not processed.
+pub(crate) struct Unanswered {
+    pub(crate) parts: Parts,
+    /// Its head as it was received by HTTP/1.1.
+    pub(crate) received: Bytes,
+    pub(crate) framing: Framing,
+    /// The beginning of its body.
+    pub(crate) slices: Vec<Bytes>,
+    /// True if its connection may have carried a request before.
+    pub(crate) is_reused: bool,
 }
 
 /// A connection to a client.

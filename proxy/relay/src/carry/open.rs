@@ -3,10 +3,13 @@
 use std::io;
 
 use connect::{ConnectError, Offer, Stream};
+use http::header::UPGRADE;
+use http::{HeaderMap, Uri};
 
 use crate::capacity::Permit;
 use crate::connections::Connections;
 use crate::engine::SendFailure;
+use crate::engine::net::header_list::list_bytes;
 use crate::engine::net::pool::{Need, Pool};
 use crate::limits;
 use crate::request::answer::Answer;
@@ -24,10 +27,17 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// No attempt yet. `is_upgrade`: it asks to switch protocols; `is_long`: the server may close the connection for the
-    /// length of its head.
-    pub(crate) fn new(is_upgrade: bool, is_long: bool) -> Self {
-        Self { is_upgrade, is_unshared: is_long, refusals: 0 }
+    /// No attempt yet of a request with this head. `is_secure`: its upstream has TLS.
+    pub(crate) fn new(is_secure: bool, target: &Uri, fields: &HeaderMap) -> Self {
+        // Without TLS there is no HTTP/2, and no connection is shared.
+        let is_upgrade = is_secure && fields.contains_key(UPGRADE);
+        Self { is_upgrade, is_unshared: is_secure && is_long(target, fields), refusals: 0 }
+    }
+
+    /// An attempt that needs HTTP/1.1.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) fn by_http1(self) -> Self {
+        Self { is_upgrade: true, ..self }
     }
 
     /// The connection that the next attempt needs.
@@ -58,6 +68,12 @@ impl Attempts {
         self.refusals += 1;
         may_repeat
     }
+}
+
+/// Returns true if the server may close the connection for the length of the head.
+fn is_long(target: &Uri, fields: &HeaderMap) -> bool {
+    let target = target.path_and_query().map_or(0, |target| target.as_str().len());
+    target + list_bytes(fields) > limits::H2_SHARED_LIST_BYTES
 }
 
 /// Opens a connection, or waits while another request opens one that carries both. `take` takes one from the pool;

@@ -4,6 +4,7 @@
 
 mod attempts;
 mod gather;
+mod opening;
 mod upload;
 
 use std::future::Future;
@@ -22,6 +23,8 @@ use self::attempts::Again;
 pub(crate) use self::attempts::{Ended, Request, begin};
 use self::upload::Upload;
 use super::held_timer::HeldTimer;
+use super::open::Attempts;
+use crate::engine::SendFailure;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
@@ -30,7 +33,7 @@ use crate::request::second_attempt::is_refusal;
 use crate::response::interim::Interim;
 use crate::response::{Response, Undecided, Verdict};
 use crate::session::{self, Session, answered};
-use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Up};
+use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Unanswered, Up};
 use crate::{Passthrough, clock, limits};
 
 /// One request and its response. Its drop before the response has ended means that the client left.
@@ -49,6 +52,10 @@ pub(crate) struct Pump<U, D> {
     upgrade: Option<Box<Upgrade>>,
     /// The next attempt, if there may be one, or the one before. Boxed: few requests have one.
     again: Option<Box<Again<U>>>,
+    /// The facts about the attempts so far.
+    attempts: Attempts,
+    /// The request that the server has not processed, and why, until it is sent again.
+    failed: Option<Box<(Unanswered, SendFailure)>>,
     pub(crate) in_flight: Rc<InFlight>,
 }
 
@@ -91,7 +98,8 @@ pub(crate) enum Finish {
     Close,
     /// The server rejected the request: it is sent again, without the options that were added.
     Again,
-    /// Nothing was sent on a connection that carried others before: the request is sent on another one.
+    /// Nothing was sent on a connection that carried others before, or the server has not processed the request: it may be
+    /// sent again.
     Unsent,
     /// The server switched protocols: the two connections become a tunnel.
     Switched,
@@ -298,7 +306,7 @@ impl<U: Up, D: Down> Pump<U, D> {
         buffers: &Buffers,
         (at, is_overdue): (Tick, bool),
     ) -> Result<Option<Finish>, Stop> {
-        let Self { up, down, phase, interim, upgrade, again, in_flight, upload, .. } = self;
+        let Self { up, down, phase, interim, upgrade, again, failed, in_flight, upload, .. } = self;
         let (slice, mut finish, mut failure) = (received.slice(), None, None);
         up.parts(received, buffers, |part| {
             match (part, &mut *phase) {
@@ -384,11 +392,13 @@ impl<U: Up, D: Down> Pump<U, D> {
             }
             Ok(Take::Taken)
         })?;
-        match failure {
-            Some(_) if up.may_repeat() => Ok(Some(Finish::Unsent)),
-            Some(cause) => Err(unanswered(in_flight.upstream_name(), cause)),
-            None => Ok(finish),
+        let Some(cause) = failure else { return Ok(finish) };
+        if let Some(request) = up.take_back(&cause) {
+            *failed = Some(Box::new((request, cause)));
+        } else if !up.may_repeat() {
+            return Err(unanswered(in_flight.upstream_name(), cause));
         }
+        Ok(Some(Finish::Unsent))
     }
 
     /// Returns to the rejection of the first attempt, if there is one: the second got no response.

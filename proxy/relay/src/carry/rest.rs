@@ -2,13 +2,39 @@
 //! generated it already, and a client that takes the content and not the end is still charged.
 
 use std::future::poll_fn;
+#[cfg(feature = "spike-engine")]
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use tokio::time::timeout;
 use usage::Cuts;
 
+#[cfg(feature = "spike-engine")]
+use crate::connections::Connections;
 use crate::metering::metered::Metered;
+#[cfg(feature = "spike-engine")]
+use crate::wire::{Part, Received, Take, Wire as _, upstream::Upstream};
 use crate::{clock, limits};
+
+/// Reads the rest of a response from its connection, in a task of its own.
+#[cfg(feature = "spike-engine")]
+pub(crate) fn read_upstream(connections: &Connections, metered: Metered, mut up: Upstream) {
+    let http1 = Rc::clone(&connections.http1);
+    connections.read_on(read(metered, move |cx, show| {
+        let mut buffer = http1.buffers.read.borrow_mut();
+        let read = ready!(up.poll_read(cx, &mut buffer));
+        let mut is_open = true;
+        let parts = up.parts(Received::of(read, &buffer), &http1.buffers, |part| {
+            match part {
+                Part::Data { data, .. } => show(data),
+                Part::End { .. } | Part::Cut(_) => is_open = false,
+                Part::Interim(_) | Part::Head(_) => {}
+            }
+            Ok(Take::Taken)
+        });
+        Poll::Ready(parts.is_ok() && is_open)
+    }));
+}
 
 /// Reads the rest for at most [`limits::REST_TIME`]; ends when no byte arrives for [`limits::REST_IDLE`]. `poll_slice`
 /// reads once, passes the data to its argument, and is ready with false at the end. The exchange ends with this.

@@ -4,22 +4,20 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll};
 
-use http::header::UPGRADE;
 use http::{Request, Response};
 use meter::Tick;
 
 use super::open::{Attempts, open};
 use super::upload::Upload;
+use crate::clock;
 use crate::connections::Connections;
 use crate::engine::hyper::UpstreamAnswer;
-use crate::engine::net::header_list::list_bytes;
 use crate::engine::net::pool::{Need, Pool, PooledConnection};
 use crate::engine::{Part, SendError};
 use crate::request::answer::Answer;
 use crate::request::in_flight::{Carrier, InFlight};
 use crate::request::reject::{Stop, unanswered};
 use crate::response::interim::Interim;
-use crate::{clock, limits};
 
 /// A response, and the connection that yields the rest of its body.
 pub(crate) struct Sent {
@@ -49,10 +47,7 @@ pub(crate) fn send(
             }
         };
         let mut since = begun;
-        // Without TLS there is no HTTP/2, and no connection is shared.
-        let is_secure = upstream.target.is_secure();
-        let is_upgrade = is_secure && request.headers().contains_key(UPGRADE);
-        let mut attempts = Attempts::new(is_upgrade, is_secure && has_long_head(&request));
+        let mut attempts = Attempts::new(upstream.target.is_secure(), request.uri(), request.headers());
         loop {
             let need = attempts.need(pool);
             let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
@@ -132,12 +127,6 @@ pub(crate) fn send(
             since = clock::now();
         }
     }
-}
-
-/// Returns true if the server may close the connection for the length of the head.
-fn has_long_head<B>(request: &Request<B>) -> bool {
-    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
-    target + list_bytes(request.headers()) > limits::H2_SHARED_LIST_BYTES
 }
 
 /// The result of one attempt.

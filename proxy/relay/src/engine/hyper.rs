@@ -32,6 +32,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 
 pub(crate) use self::body::RequestBody;
+#[cfg(feature = "spike-engine")]
+pub(crate) use self::client::{Heads, Http2Body, Outgoing, Waiting, request_head};
 pub(crate) use self::client::{Http2Connection, Http2Stream, HyperConnection, Opened, Place, UpstreamAnswer};
 use self::server::StreamTasks;
 use crate::capacity::Permit;

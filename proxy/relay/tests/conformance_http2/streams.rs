@@ -134,6 +134,7 @@ fn requests_beyond_the_servers_limit_get_another_connection() {
     let proxy = proxy(server.address);
     let mut first = proxy.connect();
     ask(&mut first, GET);
+    eventually("the request has ended", || proxy.running.in_flight() == 0);
     first.send(GET);
     eventually("the request is in flight", || proxy.running.in_flight() == 1);
     let mut second = proxy.connect();

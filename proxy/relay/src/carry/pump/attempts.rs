@@ -13,19 +13,22 @@ use http::{HeaderMap, StatusCode};
 use meter::Tick;
 
 use super::gather::gather;
+use super::opening;
 use super::upload::Upload;
-use super::{Phase, Pump};
+use super::{Finish, Phase, Pump};
 use crate::capacity::Permit;
 use crate::carry::held_timer::HeldTimer;
+use crate::carry::open::Attempts;
 use crate::connections::Connections;
+use crate::engine::SendFailure;
 use crate::engine::net::client::Client;
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
-use crate::request::reject::{Stop, reject};
+use crate::request::reject::{Stop, reject, unanswered};
 use crate::request::second_attempt::Original;
 use crate::request::{Decision, Edited, Opened, open};
-use crate::wire::h1::{self, Http1Up};
-use crate::wire::{Buffers, Down, Framing, Up};
+use crate::wire::upstream::Upstream;
+use crate::wire::{Buffers, Down, Framing, Unanswered, Up};
 use crate::{clock, limits};
 
 /// A request of which the head was read.
@@ -100,7 +103,7 @@ pub(crate) async fn begin<D: Down>(
     connections: &Rc<Connections>,
     (client, upstream): (&Rc<Client>, usize),
     request: Box<(Request, D)>,
-    pump: &mut Option<Pump<Http1Up, D>>,
+    pump: &mut Option<Pump<Upstream, D>>,
 ) -> Result<(), Ended> {
     let (Request { mut parts, head, has_body, begun }, down) = *request;
     let worker = (&connections.worker, &connections.watched);
@@ -137,7 +140,10 @@ pub(crate) async fn begin<D: Down>(
             let head = head.clone();
             Box::new(Again { original, head, trailers, _share: share, is_named: false, rejected: None })
         });
-        let (up, ready) = connect(connections, &in_flight, &mut down, &mut upload, begun).await?;
+        let is_secure = in_flight.worker.plan.upstreams[upstream].target.is_secure();
+        let attempts = Attempts::new(is_secure, &parts.uri, &parts.headers);
+        let by = (&mut down, &mut upload);
+        let (up, ready) = connect(connections, &in_flight, attempts, by, begun).await?;
         let framing = down.framing();
         let (phase, interim) = (Phase::Waiting, None);
         let pump = pump.insert(Pump {
@@ -150,6 +156,8 @@ pub(crate) async fn begin<D: Down>(
             held_timer: HeldTimer::default(),
             upgrade: upgrade.map(|opened| Box::new((opened, unmetered))),
             again,
+            attempts,
+            failed: None,
             in_flight,
         });
         pump.request(&parts, &head, framing, buffers).await?;
@@ -166,12 +174,12 @@ pub(crate) async fn begin<D: Down>(
 async fn connect(
     connections: &Connections,
     in_flight: &Rc<InFlight>,
-    down: &mut impl Down,
-    upload: &mut Upload,
+    attempts: Attempts,
+    (down, upload): (&mut impl Down, &mut Upload),
     begun: Tick,
-) -> Result<(Http1Up, Tick), Stop> {
+) -> Result<(Upstream, Tick), Stop> {
     let buffers = &connections.http1.buffers;
-    let mut opening = pin!(h1::open(connections, in_flight));
+    let mut opening = pin!(opening::upstream(connections, in_flight, attempts));
     let mut has_waited = false;
     let up = poll_fn(|cx| {
         if let Poll::Ready(opened) = opening.as_mut().poll(cx) {
@@ -224,29 +232,66 @@ impl<U: Up, D: Down> Pump<U, D> {
     }
 }
 
-impl<D: Down> Pump<Http1Up, D> {
-    /// Sends the request on another connection, because nothing was sent on this one.
-    pub(crate) async fn repeat(&mut self, connections: &Connections) -> Result<(), Stop> {
-        let Self { up, down, upload, in_flight, .. } = self;
-        match connect(connections, in_flight, down, upload, clock::now()).await {
-            Ok((mut next, ready)) => {
-                next.take_over(up);
-                (*up, self.ready) = (next, ready);
-                Ok(())
+impl<D: Down> Pump<Upstream, D> {
+    /// Begins the next attempt, if one follows this end; else returns the end.
+    pub(crate) async fn attempt(
+        &mut self,
+        connections: &Connections,
+        finish: Finish,
+    ) -> Result<Option<Finish>, Stop> {
+        match finish {
+            Finish::Again => self.again(connections).await?,
+            Finish::Unsent => {
+                let repeated = match self.failed.take() {
+                    Some(failed) => self.repeat(connections, *failed).await,
+                    None => self.reconnect(connections).await,
+                };
+                match repeated {
+                    Err(Stop::Reject(_)) if self.fall_back() => {}
+                    repeated => repeated?,
+                }
             }
-            Err(Stop::Reject(_)) if self.fall_back() => Ok(()),
-            Err(stop) => Err(stop),
+            Finish::Done | Finish::Close | Finish::Switched => return Ok(Some(finish)),
         }
+        Ok(None)
+    }
+
+    /// Sends the request on another connection, because nothing was sent on this one, by HTTP/1.1.
+    async fn reconnect(&mut self, connections: &Connections) -> Result<(), Stop> {
+        let Self { up, down, upload, attempts, in_flight, .. } = self;
+        let (attempts, by) = (attempts.by_http1(), (down, upload));
+        let (mut next, ready) = connect(connections, in_flight, attempts, by, clock::now()).await?;
+        next.take_over(up);
+        (*up, self.ready) = (next, ready);
+        Ok(())
+    }
+
+    /// Sends a request again that the server has not processed, if it may be.
+    async fn repeat(
+        &mut self,
+        connections: &Connections,
+        (request, cause): (Unanswered, SendFailure),
+    ) -> Result<(), Stop> {
+        let Unanswered { parts, received, framing, slices, is_reused } = request;
+        let pool = &connections.pools[self.in_flight.upstream];
+        if !self.attempts.may_repeat(pool, &cause, is_reused) {
+            return Err(unanswered(self.in_flight.upstream_name(), cause));
+        }
+        self.upload.put_back(slices);
+        let by = (&mut self.down, &mut self.upload);
+        let (up, ready) = connect(connections, &self.in_flight, self.attempts, by, clock::now()).await?;
+        (self.up, self.ready, self.phase) = (up, ready, Phase::Waiting);
+        self.request(&parts, &received, framing, &connections.http1.buffers).await
     }
 
     /// Sends the request again as the client sent it. If there is no connection for that, the client gets the rejection.
-    pub(crate) async fn again(&mut self, connections: &Connections) -> Result<(), Stop> {
-        let Self { down, upload, again: Some(again), in_flight, .. } = self else { return Ok(()) };
+    async fn again(&mut self, connections: &Connections) -> Result<(), Stop> {
+        let Self { down, upload, again: Some(again), attempts, in_flight, .. } = self else { return Ok(()) };
         let (parts, body) = again.original.again(in_flight);
         let (head, next) = (again.head.clone(), Upload::of(body, again.trailers.clone()));
         *upload = next;
         let begun = clock::now();
-        match connect(connections, in_flight, down, upload, begun).await {
+        match connect(connections, in_flight, *attempts, (down, upload), begun).await {
             Ok((up, ready)) => {
                 again.rejected = Some(std::mem::replace(&mut self.up, up));
                 (self.ready, self.phase) = (ready, Phase::Waiting);

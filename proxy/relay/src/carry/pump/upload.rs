@@ -105,6 +105,16 @@ impl Upload {
         (self.state, self.ahead) = (State::Broken, None);
     }
 
+    /// Puts slices back in front of what is in memory: the upstream has not processed them.
+    pub(super) fn put_back(&mut self, slices: Vec<Bytes>) {
+        if matches!(self.state, State::Given | State::Sent) {
+            self.state = State::Read;
+        }
+        for slice in slices.into_iter().rev() {
+            self.ahead().slices.push_front(slice);
+        }
+    }
+
     /// Called once everything given was sent. Returns true if the body is sent completely with that.
     pub(super) fn was_flushed(&mut self) -> bool {
         let is_given = self.state == State::Given;

@@ -19,6 +19,8 @@ use hyper::client::conn::http1::Builder;
 
 pub(crate) use self::body::UpstreamAnswer;
 use self::http1::Http1Connection;
+#[cfg(feature = "spike-engine")]
+pub(crate) use self::http2::{Heads, Http2Body, Outgoing, Waiting, request_head};
 pub(crate) use self::http2::{Http2Connection, Http2Stream, Place};
 use self::http2::{Http2Sending, OnInterim};
 use crate::capacity::Permit;

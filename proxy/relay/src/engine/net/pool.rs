@@ -16,7 +16,7 @@ use super::shared_pool::SharedPool;
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
 use crate::carry::upload::Upload;
-use crate::engine::hyper::{Http2Stream, HyperConnection, Opened, Place};
+use crate::engine::hyper::{Http2Connection, Http2Stream, HyperConnection, Opened, Place};
 use crate::holder::Holder;
 #[cfg(feature = "spike-engine")]
 use crate::wire::h1::upstream_socket::UpstreamSocket;
@@ -29,9 +29,6 @@ pub(crate) struct Pool {
     #[cfg(feature = "spike-engine")]
     pub(crate) sockets: Rc<IdlePool<UpstreamSocket>>,
     pub(crate) shared: SharedPool,
-    /// True once the server agreed on HTTP/1.1.
-    #[cfg(feature = "spike-engine")]
-    pub(crate) is_http1: Cell<bool>,
     /// True once the server demanded HTTP/1.1 although it had agreed on HTTP/2.
     pub(crate) needs_http1: Cell<bool>,
 }
@@ -45,6 +42,15 @@ pub(crate) enum Need {
     Unshared,
     /// One of HTTP/1.1.
     Http1,
+}
+
+/// A connection that the trial uses.
+#[cfg(feature = "spike-engine")]
+pub(crate) enum Transport {
+    /// A socket of its own, with HTTP/1.1.
+    Socket(UpstreamSocket),
+    /// A place on a connection that others share, with HTTP/2.
+    Stream(Place),
 }
 
 /// A connection to an upstream, or a stream of a shared one, with its reserved places.
@@ -114,26 +120,32 @@ impl Pool {
             #[cfg(feature = "spike-engine")]
             sockets: Rc::new(IdlePool::new(size, age_max)),
             shared: SharedPool::new(),
-            #[cfg(feature = "spike-engine")]
-            is_http1: Cell::new(false),
             needs_http1: Cell::new(false),
         }
     }
 
     /// Adds a new connection for a request, and takes it, or its first stream.
     pub(crate) fn add(&self, opened: Opened<Upload>, need: Need) -> Box<PooledConnection> {
-        #[cfg(feature = "spike-engine")]
-        self.is_http1.set(matches!(&opened, Opened::Exclusive(..)));
         match opened {
             Opened::Exclusive(http, place) => {
                 self.shared.forget();
                 PooledConnection::new(http, Some(place))
             }
-            Opened::Shared(connection) => {
-                let is_kept = need == Need::Any && self.idle.bounds().0 > 0;
-                PooledConnection::stream(self.shared.add(connection, is_kept))
-            }
+            Opened::Shared(connection) => PooledConnection::stream(self.add_shared(connection, need)),
         }
+    }
+
+    /// Adds a new shared connection for a request, and takes its first place.
+    pub(crate) fn add_shared(&self, connection: Http2Connection, need: Need) -> Place {
+        let is_kept = need == Need::Any && self.idle.bounds().0 > 0;
+        self.shared.add(connection, is_kept)
+    }
+
+    /// Takes a connection that is still open, or a place on one, if there is one.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) fn take_transport(&self, need: Need) -> Option<Transport> {
+        let place = (need == Need::Any).then(|| self.shared.take()).flatten();
+        place.map(Transport::Stream).or_else(|| self.sockets.take().map(Transport::Socket))
     }
 
     /// Takes a connection that is still open, or a stream of one, if there is one.

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Poll, ready};
 
 use bytes::Bytes;
 use http::header::CONNECTION;
@@ -12,20 +11,18 @@ use meter::Tick;
 
 use super::down::{Asked, Http1Down};
 use super::request::{Next, poll_next};
-use super::up::Http1Up;
 use crate::carry::pump::{Ended, Finish, Pump, begin};
 use crate::carry::rest;
 use crate::connections::Connections;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::socket::Output;
-use crate::metering::metered::Metered;
 use crate::request::reject::Stop;
 use crate::state::WorkerState;
-use crate::wire::{Part, Received, Take, Wire as _};
+use crate::wire::upstream::Upstream;
 use crate::{Refusal, clock, limits, worker};
 
-/// A request of this protocol to an upstream of this protocol.
-type Http1Pump = Pump<Http1Up, Http1Down>;
+/// A request of this protocol.
+type Http1Pump = Pump<Upstream, Http1Down>;
 
 /// The reason why no further request of a client's connection is served here.
 enum Outcome {
@@ -89,12 +86,6 @@ pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usi
 async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize) -> Outcome {
     let worker = &connections.worker;
     let plan = &worker.plan;
-    let upstream = &plan.upstreams[index];
-    // Hyper serves the clients of an upstream that may speak HTTP/2.
-    let may_speak_http2 = upstream.target.is_secure() && !connections.pools[index].is_http1.get();
-    if may_speak_http2 {
-        return Outcome::HandedOver;
-    }
     client.set_raw(true);
     let buffers = &connections.http1.buffers;
     // Most connections have nothing before their first request.
@@ -138,7 +129,7 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
                 }
                 Err(Stop::ClientGone) => {
                     if let Some((metered, up)) = pump.take().and_then(Pump::leave) {
-                        read_rest(connections, metered, up);
+                        rest::read_upstream(connections, metered, up);
                     }
                     return Outcome::Cut;
                 }
@@ -167,31 +158,11 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
 /// Runs a request to its end, in one or two attempts.
 async fn run(connections: &Connections, pump: &mut Http1Pump) -> Result<Finish, Stop> {
     loop {
-        match poll_fn(|cx| pump.poll(cx, &connections.http1.buffers)).await {
-            Ok(Finish::Again) => Box::pin(pump.again(connections)).await?,
-            Ok(Finish::Unsent) => Box::pin(pump.repeat(connections)).await?,
-            finish => return finish,
+        let finish = poll_fn(|cx| pump.poll(cx, &connections.http1.buffers)).await?;
+        if let Some(finish) = Box::pin(pump.attempt(connections, finish)).await? {
+            return Ok(finish);
         }
     }
-}
-
-/// Reads the rest of a response, in a task of its own.
-fn read_rest(connections: &Connections, metered: Metered, mut up: Http1Up) {
-    let http1 = Rc::clone(&connections.http1);
-    connections.read_on(rest::read(metered, move |cx, show| {
-        let mut buffer = http1.buffers.read.borrow_mut();
-        let read = ready!(up.poll_read(cx, &mut buffer));
-        let mut is_open = true;
-        let parts = up.parts(Received::of(read, &buffer), &http1.buffers, |part| {
-            match part {
-                Part::Data { data, .. } => show(data),
-                Part::End { .. } | Part::Cut(_) => is_open = false,
-                Part::Interim(_) | Part::Head(_) => {}
-            }
-            Ok(Take::Taken)
-        });
-        Poll::Ready(parts.is_ok() && is_open)
-    }));
 }
 
 /// The answer to a message that is not a request.

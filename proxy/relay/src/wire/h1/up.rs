@@ -63,7 +63,7 @@ enum State {
 impl Http1Up {
     /// A connection for one request, with its place at the upstream and the pool there. `is_reused`: it carried another
     /// request before.
-    pub(super) fn new(
+    pub(crate) fn new(
         (mut socket, is_reused): (UpstreamSocket, bool),
         slot: Permit,
         pool: &Rc<IdlePool<UpstreamSocket>>,
@@ -91,7 +91,7 @@ impl Http1Up {
     }
 
     /// Takes the connection after the server switched protocols.
-    pub(super) fn into_io(self) -> Option<UpstreamIo<Stream>> {
+    pub(crate) fn into_io(self) -> Option<UpstreamIo<Stream>> {
         let State::Switched(first) = self.state else { return None };
         let (stream, place) = self.socket?.into_parts();
         Some(UpstreamIo { stream, first, places: (Some(self.slot), place) })

@@ -4,9 +4,8 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Duration;
 
-use connect::{ConnectError, Offer, Stream, Target};
+use connect::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::capacity::Permit;
@@ -20,13 +19,9 @@ pub(crate) struct UpstreamSocket {
 }
 
 impl UpstreamSocket {
-    /// Connects within a time.
-    pub(crate) async fn connect(
-        target: &Target,
-        timeout: Duration,
-        place: Permit,
-    ) -> Result<Self, ConnectError> {
-        Ok(Self { stream: target.connect(Offer::Http1, timeout).await?, place })
+    /// A connected socket.
+    pub(crate) fn new(stream: Stream, place: Permit) -> Self {
+        Self { stream, place }
     }
 
     /// Takes the socket and its place.

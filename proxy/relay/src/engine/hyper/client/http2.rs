@@ -27,8 +27,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
 pub(crate) use self::body::Http2Body;
+#[cfg(feature = "spike-engine")]
+pub(crate) use self::head::request as request_head;
+#[cfg(feature = "spike-engine")]
+pub(crate) use self::outgoing::Outgoing;
 pub(crate) use self::stream::{Http2Sending, Http2Stream, OnInterim};
 pub(crate) use self::waiting::Place;
+#[cfg(feature = "spike-engine")]
+pub(crate) use self::waiting::{Heads, Waiting};
 use crate::capacity::Permit;
 use crate::limits;
 use crate::state::{WorkerState, contain};

@@ -33,6 +33,14 @@ impl Http2Body {
     }
 }
 
+impl Http2Body {
+    /// Returns true if its head says that it is empty.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+}
+
 impl Body for Http2Body {
     type Data = Bytes;
     type Error = h2::Error;

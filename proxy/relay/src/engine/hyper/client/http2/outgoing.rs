@@ -1,6 +1,5 @@
 //! The bytes of a request body on their way to the server, within the windows that the server grants.
 
-use std::io;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -106,8 +105,8 @@ impl Outgoing {
         self.state = State::Failed(error);
     }
 
-    /// Sends what waits; ready once there is nothing. It fails if the server takes no more.
-    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Sends what waits; ready once there is nothing. It is never ready if the server takes no more.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.is_open() && !self.rest.is_empty() {
             // Only a piece is claimed, so that a stalled stream holds little of the connection's window.
             self.stream.reserve_capacity(self.rest.len().min(limits::H2_UPLOAD_PIECE_BYTES));
@@ -139,10 +138,10 @@ impl Outgoing {
                 None => {}
             }
         }
-        Poll::Ready(match self.state {
-            State::Open | State::Complete => Ok(()),
-            State::Failed(_) | State::Stopped => Err(io::ErrorKind::BrokenPipe.into()),
-        })
+        match self.state {
+            State::Open | State::Complete => Poll::Ready(()),
+            State::Failed(_) | State::Stopped => Poll::Pending,
+        }
     }
 
     fn queue(&mut self, piece: Bytes, is_last: bool) {

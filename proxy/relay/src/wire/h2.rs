@@ -1,0 +1,3 @@
+//! HTTP/2 on the connections of one request.
+
+pub(crate) mod up;
