@@ -1,6 +1,7 @@
 //! Carries one request: its body to the upstream, as far as the decisions about it allow, and the response back. The drop
 //! of the future, or of the response body, means that the client left.
 
+pub(crate) mod handed;
 mod held_timer;
 mod open;
 #[cfg(feature = "spike-engine")]
@@ -31,6 +32,8 @@ use crate::request::reject::{Stop, reject};
 use crate::request::second_attempt::is_refusal;
 use crate::request::{Decision, Edited, Opened, open};
 use crate::response::interim::Interim;
+#[cfg(feature = "spike-engine")]
+use crate::wire::h2::stream;
 use crate::{clock, limits};
 
 /// Forwards one request and returns its response, whose body continues to read the upstream; `None` if the client left.
@@ -43,6 +46,15 @@ pub(crate) fn forward(
 ) -> impl Future<Output = Option<Response<ResponseBody>>> {
     let begun = clock::now();
     async move {
+        #[cfg(feature = "spike-engine")]
+        if request.version() == Version::HTTP_2 {
+            let by = (client, upstream);
+            let response = Box::pin(stream::forward(connections, by, request, begun)).await?;
+            return Some(match response {
+                Ok(response) => response.map(ResponseBody::Stream),
+                Err(answer) => own(answer, false),
+            });
+        }
         let (mut parts, body) = request.into_parts();
         let has_body = !body.is_end_stream();
         let worker = (&connections.worker, &connections.watched);

@@ -23,6 +23,8 @@ use crate::request::in_flight::InFlight;
 use crate::request::reject::Stop;
 use crate::response::{Response, Verdict};
 use crate::session::{Opened, answered};
+#[cfg(feature = "spike-engine")]
+use crate::wire::h2::stream::StreamBody;
 use crate::{Passthrough, clock};
 
 /// Makes the response to the client. `upgrade`: the session that begins if the protocol is switched, where the request
@@ -116,6 +118,9 @@ fn declared(head: &Parts, http1: bool) -> ResponseBody {
 pub(crate) enum ResponseBody {
     /// The upstream's body.
     Tee(Tee),
+    /// The body of a response of the trial.
+    #[cfg(feature = "spike-engine")]
+    Stream(StreamBody),
     /// The body of an answer by the proxy.
     Answer(Option<Bytes>),
     /// No body, but the head has a length, as a 304 has that of the omitted body. An engine would remove the field for
@@ -132,6 +137,8 @@ impl Body for ResponseBody {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match self.get_mut() {
             Self::Tee(tee) => Pin::new(tee).poll_frame(cx),
+            #[cfg(feature = "spike-engine")]
+            Self::Stream(stream) => Pin::new(stream).poll_frame(cx),
             Self::Answer(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Declared(_) | Self::Empty => Poll::Ready(None),
         }
@@ -140,6 +147,8 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Tee(tee) => tee.is_end_stream(),
+            #[cfg(feature = "spike-engine")]
+            Self::Stream(stream) => stream.is_end_stream(),
             Self::Answer(bytes) => bytes.is_none(),
             Self::Declared(_) => false,
             Self::Empty => true,
@@ -149,6 +158,8 @@ impl Body for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Tee(tee) => tee.size_hint(),
+            #[cfg(feature = "spike-engine")]
+            Self::Stream(stream) => stream.size_hint(),
             Self::Answer(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
             Self::Declared(length) => SizeHint::with_exact(*length),
             Self::Empty => SizeHint::with_exact(0),

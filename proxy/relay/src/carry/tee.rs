@@ -12,8 +12,8 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use meter::Tick;
 
+use super::handed::Handed;
 use super::held_timer::HeldTimer;
 use super::rest;
 use crate::connections::Connections;
@@ -44,7 +44,7 @@ pub(crate) struct Tee {
     /// The rest of a slice whose first piece was forwarded, with HTTP/2.
     ahead: Bytes,
     /// The time of the last piece that may wait for its client, and its bytes.
-    handed: Option<(Tick, usize)>,
+    handed: Handed,
     /// The body's last frame, while held bytes are forwarded before it.
     trailers: Option<Frame<Bytes>>,
     in_flight: Rc<InFlight>,
@@ -72,9 +72,9 @@ impl Tee {
         (in_flight, response): (Rc<InFlight>, Response),
         first: Option<Box<Part>>,
     ) -> Self {
-        let mut handed = None;
+        let mut handed = Handed::default();
         // The client's first window may be empty: then the engine does not poll the body.
-        hand(&in_flight, &Bytes::new(), clock::now(), &mut handed);
+        handed.hand(&in_flight, 0, clock::now());
         Self {
             streamed: body.size_hint().exact().is_none(),
             body: Some(body),
@@ -101,12 +101,12 @@ impl Body for Tee {
         let this = self.get_mut();
         let in_flight = &*this.in_flight;
         let Some(body) = &mut this.body else { return Poll::Ready(None) };
-        waited(in_flight, &mut this.handed);
+        this.handed.waited(in_flight);
         if !this.ahead.is_empty() {
             let bytes = std::mem::take(&mut this.ahead);
             let bytes = piece(in_flight, bytes, &mut this.ahead);
             if this.state == State::Open || !this.ahead.is_empty() {
-                hand(in_flight, &bytes, clock::now(), &mut this.handed);
+                this.handed.hand(in_flight, bytes.len(), clock::now());
             }
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
@@ -170,7 +170,7 @@ impl Body for Tee {
                     if let Some(bytes) = frame.data_ref()
                         && (!ended || !this.ahead.is_empty())
                     {
-                        hand(in_flight, bytes, at, &mut this.handed);
+                        this.handed.hand(in_flight, bytes.len(), at);
                     }
                     return Poll::Ready(Some(Ok(frame)));
                 }
@@ -306,26 +306,4 @@ fn piece(in_flight: &InFlight, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
         *ahead = bytes.split_off(limits::H2_PIECE_BYTES);
     }
     bytes
-}
-
-/// Records that forwarded bytes wait for the client until the engine polls again.
-fn hand(in_flight: &InFlight, bytes: &Bytes, at: Tick, handed: &mut Option<(Tick, usize)>) {
-    if let Some(stream) = &in_flight.stream {
-        *handed = Some((at, bytes.len()));
-        stream.taking.wait();
-    }
-}
-
-/// Reports to the exchange how long a slice waited for the client. With HTTP/1.1 the socket itself measures it. With
-/// HTTP/2 it is the time until the engine polls again, if that is longer than a turn: it polls at once unless the
-/// stream's or the connection's window is full.
-fn waited(in_flight: &InFlight, handed: &mut Option<(Tick, usize)>) {
-    in_flight.waited();
-    if let Some((handed, bytes)) = handed.take() {
-        in_flight.downloading().moved(bytes);
-        let ns = clock::now().since(handed);
-        if ns >= limits::CLIENT_WAIT_MIN_NS {
-            in_flight.metered.borrow_mut().with(|metering| metering.exchange.add_client_wait(ns));
-        }
-    }
 }

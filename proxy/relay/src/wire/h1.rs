@@ -2,8 +2,8 @@
 //!
 //! One task serves the client's connection and the upstream's, without a timer: the sweep ends idle connections. Heads
 //! keep their spelling, chunks that need no change are forwarded as they came, and nothing is buffered unless a socket
-//! takes no more bytes, or a decision depends on the whole body. Hyper serves clients that use HTTP/2, and upstreams that
-//! may.
+//! takes no more bytes, or a decision depends on the whole body. A client that uses HTTP/2 is
+//! left to hyper.
 
 mod connection;
 mod down;
@@ -15,5 +15,5 @@ pub(crate) mod upstream_socket;
 mod writer;
 
 pub(crate) use self::connection::{serve_connection, sweep};
-pub(crate) use self::shared::{Http1, open};
+pub(crate) use self::shared::Http1;
 pub(crate) use self::up::Http1Up;

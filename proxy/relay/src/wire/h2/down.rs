@@ -1,0 +1,168 @@
+//! A stream of a client's HTTP/2 connection, for one request and its response. Hyper's server reads and writes the
+//! connection: it gives the body of the request in frames, and takes that of the response in pieces.
+
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, Response, Version};
+use http_body::Body as _;
+
+use crate::engine::hyper::RequestBody;
+use crate::engine::{BodyError, SendFailure};
+use crate::limits;
+use crate::request::headers;
+use crate::request::reject::Stop;
+use crate::wire::{Buffers, Down, Framing, Head, Part, Received, Take, Wire};
+
+/// A stream with a request of which the head was read.
+pub(super) struct Http2Down {
+    body: RequestBody,
+    /// The rest of a frame of it.
+    ahead: Bytes,
+    /// Its end, once that was received.
+    last: Option<Result<HeaderMap, BodyError>>,
+    response: Outbox,
+}
+
+/// The parts of a response that its connection has not taken.
+#[derive(Default)]
+struct Outbox {
+    head: Option<Response<()>>,
+    data: Bytes,
+    /// Data behind it.
+    added: Vec<u8>,
+    /// The trailers, once the response has ended.
+    end: Option<HeaderMap>,
+}
+
+impl Http2Down {
+    /// A stream of which nothing of the body was read.
+    pub(super) fn new(body: RequestBody) -> Self {
+        Self { body, ahead: Bytes::new(), last: None, response: Outbox::default() }
+    }
+
+    /// Takes the head of the response.
+    pub(super) fn take_head(&mut self) -> Option<Response<()>> {
+        self.response.head.take()
+    }
+
+    /// Takes the next piece of the response. The library accepts one whole, however small the client's window is, so that
+    /// the client's speed shows only between the pieces.
+    pub(super) fn take_piece(&mut self) -> Option<Bytes> {
+        let Outbox { data, added, .. } = &mut self.response;
+        if data.is_empty() {
+            *data = std::mem::take(added).into();
+        }
+        (!data.is_empty()).then(|| data.split_to(data.len().min(limits::H2_PIECE_BYTES)))
+    }
+
+    /// Takes the trailers of the response.
+    pub(super) fn take_trailers(&mut self) -> Option<HeaderMap> {
+        self.response.end.take().filter(|trailers| !trailers.is_empty())
+    }
+
+    /// Returns true if all of the response was taken.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_taken() && self.response.end.as_ref().is_some_and(HeaderMap::is_empty)
+    }
+
+    /// Returns true if some of it waits to be taken.
+    pub(super) fn has_data(&self) -> bool {
+        !self.is_taken()
+    }
+
+    fn is_taken(&self) -> bool {
+        self.response.data.is_empty() && self.response.added.is_empty()
+    }
+}
+
+impl Wire for Http2Down {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let Self { body, ahead, last, .. } = self;
+        if ahead.is_empty() {
+            match ready!(Pin::new(&mut *body).poll_frame(cx)).map(|read| read.map(|frame| frame.into_data()))
+            {
+                Some(Ok(Ok(data))) => *ahead = data,
+                Some(Ok(Err(frame))) => *last = Some(Ok(frame.into_trailers().unwrap_or_default())),
+                None => *last = Some(Ok(HeaderMap::new())),
+                Some(Err(error)) => *last = Some(Err(error.into())),
+            }
+        }
+        let read = ahead.split_to(ahead.len().min(buffer.len()));
+        buffer[..read.len()].copy_from_slice(&read);
+        // A client may leave its stream open after the last byte of a known length.
+        let is_whole = body.is_end_stream() || body.size_hint().exact() == Some(0);
+        if ahead.is_empty() && last.is_none() && is_whole {
+            *last = Some(Ok(HeaderMap::new()));
+        }
+        Poll::Ready(Ok(read.len()))
+    }
+
+    fn parts(
+        &mut self,
+        received: Received<'_>,
+        _: &Buffers,
+        mut take: impl FnMut(Part<'_>) -> Result<Take, Stop>,
+    ) -> Result<(), Stop> {
+        let data = received.slice();
+        if !data.is_empty() {
+            take(Part::Data { data, verbatim: None })?;
+        }
+        let last = match self.last.take() {
+            None => return Ok(()),
+            Some(Ok(trailers)) => Part::End { trailers, verbatim: None },
+            Some(Err(error)) => Part::Cut(SendFailure::Body(error)),
+        };
+        take(last).map(drop)
+    }
+
+    fn begin(&mut self, _: &Buffers) {}
+
+    fn data(&mut self, _: &[u8], data: &[u8], _: Option<Range<usize>>) {
+        self.response.added.extend_from_slice(data);
+    }
+
+    fn end(&mut self, _: &[u8], _: Option<Range<usize>>, trailers: &HeaderMap) {
+        self.response.end = Some(trailers.clone());
+    }
+
+    fn write(&mut self, _: &mut Context<'_>, _: &[u8], _: &Buffers) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Nothing wakes the task: hyper polls it again once the client's window is open.
+    fn poll_flush(&mut self, _: &mut Context<'_>, _: &Buffers) -> Poll<io::Result<()>> {
+        if self.response.head.is_none() && self.is_taken() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+}
+
+impl Down for Http2Down {
+    fn version(&self) -> Version {
+        Version::HTTP_2
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Length
+    }
+
+    fn response(&mut self, head: &Head<'_>, is_edited: bool, _: bool) {
+        let mut fields = headers::for_client(head.fields.clone(), false);
+        if fields.contains_key(TRANSFER_ENCODING) || is_edited {
+            headers::take_out(&mut fields, &CONTENT_LENGTH);
+            headers::take_out(&mut fields, &TRANSFER_ENCODING);
+        }
+        let mut response = Response::new(());
+        *response.status_mut() = head.status;
+        *response.headers_mut() = fields;
+        self.response.head = Some(response);
+    }
+
+    /// A stream whose client leaves is dropped.
+    fn poll_gone(&mut self, _: &mut Context<'_>, _: &Buffers) -> Poll<()> {
+        Poll::Pending
+    }
+}
