@@ -28,6 +28,10 @@ fn ambiguous_requests_never_reach_the_upstream() {
         ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\nx", 400),
         ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\nx", 400),
         ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400),
+        (
+            "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
         ("GET /x HTTP/1.1\r\n\r\n", 400),
         ("GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         ("GET /x HTTP/1.1\r\nHost: a b\r\n\r\n", 400),

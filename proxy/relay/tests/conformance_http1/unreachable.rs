@@ -28,6 +28,10 @@ fn unreachable_upstream_is_answered_502() {
     assert!(body.contains("connection refused"), "{body}");
     assert_eq!(proxy.seen().refused, [Refusal::UpstreamUnreachable]);
     // A request without a body was read completely, so the connection stays open.
+    client.send("GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    let head = client.head().unwrap();
+    assert!(head.contains("connection: keep-alive\r\n"), "{head}");
+    client.until("}}");
     client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(client.head().is_some());
 }

@@ -159,6 +159,10 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
 async fn run(connections: &Connections, pump: &mut Http1Pump) -> Result<Finish, Stop> {
     loop {
         let finish = poll_fn(|cx| pump.poll(cx, &connections.http1.buffers)).await?;
+        if !matches!(finish, Finish::Again | Finish::Unsent) {
+            return Ok(finish);
+        }
+        // Boxed: most requests have one attempt.
         if let Some(finish) = Box::pin(pump.attempt(connections, finish)).await? {
             return Ok(finish);
         }
@@ -179,6 +183,9 @@ async fn send(client: &Client, response: Response<Bytes>, asked: Asked) {
     let mut out = format!("HTTP/{version} {}\r\n", response.status()).into_bytes();
     for (name, value) in response.headers() {
         write_field(&mut out, name.as_str(), value.as_bytes());
+    }
+    if asked.version == Version::Http10 && !response.headers().contains_key(CONNECTION) {
+        write_field(&mut out, CONNECTION.as_str(), b"keep-alive");
     }
     write_field(&mut out, "content-length", response.body().len().to_string().as_bytes());
     out.extend_from_slice(b"\r\n");

@@ -189,12 +189,13 @@ impl Down for Http1Down {
         out.push(b' ');
         out.extend_from_slice(head.reason.as_bytes());
         out.extend_from_slice(b"\r\n");
+        let is_coded = head.fields.contains_key(TRANSFER_ENCODING);
         let has_named = head.fields.contains_key(CONNECTION);
         let is_named = |name: &HeaderName| {
             has_named && !headers::is_framing(name) && headers::lists(head.fields, &CONNECTION, name.as_str())
         };
         let keeps = |name: &HeaderName| match *name {
-            CONTENT_LENGTH => has_length && head.status != StatusCode::NO_CONTENT,
+            CONTENT_LENGTH => has_length && !is_coded && head.status != StatusCode::NO_CONTENT,
             TRANSFER_ENCODING => is_chunked && is_same,
             ref name => !(http1::is_hop_by_hop(name.as_str()) || is_named(name)),
         };

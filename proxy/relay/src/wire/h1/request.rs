@@ -110,6 +110,10 @@ fn parse(
     let body = match request_body(&head) {
         Ok(body) => body,
         Err(Fault::LengthAndCoding) => {
+            let mut lengths = head.lines.all("content-length");
+            if !lengths.all(|length| !length.is_empty() && length.iter().all(u8::is_ascii_digit)) {
+                return Err(invalid);
+            }
             // It is forwarded as chunked, and its connection ends after it (RFC 9112 §6.1).
             headers::take_out(fields, &CONTENT_LENGTH);
             is_last = true;
