@@ -14,12 +14,15 @@ pub(crate) use run::Stage;
 mod tests {
     use proptest::prelude::*;
 
+    use super::script::Script;
     use super::{Stage, assert_pair};
 
     /// Words of requests, valid and not.
-    const REQUESTS: [&str; 17] = [
+    const REQUESTS: [&str; 18] = [
         "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 31\r\n\r\n\
+         {\"stream\":true, \"messages\": []}",
         "GET /a HTTP/1.1\r\nHost: a\r\n\r\n",
         "HEAD /b HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET /c HTTP/1.0\r\n\r\n",
@@ -38,7 +41,7 @@ mod tests {
     ];
 
     /// Words of answers, valid and not.
-    const ANSWERS: [&str; 17] = [
+    const ANSWERS: [&str; 19] = [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -52,6 +55,8 @@ mod tests {
         "5\r\nhello\r\n",
         "05 ;a\r\nhello\r\n",
         "a\r\ndata: {}\n\n\r\n",
+        "33\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"hello\"}}]}\n\n\r\n",
+        "2f\r\ndata: {\"choices\":[],\"usage\":{\"completion_tok\r\ne\r\nens\":7}}\n\ndat\r\n",
         "0\r\n\r\n",
         "0\r\nx: y\r\n\r\n",
         "hello",
@@ -67,16 +72,30 @@ mod tests {
         static STAGE: Stage = Stage::new();
     }
 
-    fn assert_script(steps: &[u8], requests: &[u8], answers: &[Vec<u8>]) {
+    fn assert_script(is_edited: bool, steps: &[u8], requests: &[u8], answers: &[Vec<u8>]) {
         let answers = answers.iter().flat_map(|answer| [&[0xFE][..], answer].concat());
-        let input = [&[steps.len() as u8][..], steps, requests, &answers.collect::<Vec<_>>()].concat();
+        let count = steps.len() as u8 + 128 * u8::from(is_edited);
+        let input = [&[count][..], steps, requests, &answers.collect::<Vec<_>>()].concat();
         STAGE.with(|stage| assert_pair(stage, &input));
     }
 
     #[test]
     fn equal_lengths_reach_the_client_as_one() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok";
-        assert_script(&[], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[answer.to_vec()]);
+        assert_script(false, &[], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[answer.to_vec()]);
+    }
+
+    /// A stream of this many answers' parts of five characters, as one chunk each that is cut at `cut`.
+    fn stream(frames: usize, cut: usize) -> Vec<u8> {
+        let frame = "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"}}]}\n\n";
+        let (first, second) = frame.split_at(cut);
+        let mut answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+            Transfer-Encoding: chunked\r\n\r\n"
+            .to_vec();
+        for part in (0..frames).flat_map(|_| [first, second]) {
+            http1::write_chunk(&mut answer, part.as_bytes());
+        }
+        [&answer, http1::LAST_CHUNK].concat()
     }
 
     proptest! {
@@ -84,11 +103,28 @@ mod tests {
 
         #[test]
         fn pair_keeps_the_laws(
+            is_edited: bool,
             steps in proptest::collection::vec(any::<u8>(), 0..12),
             requests in words(&REQUESTS),
             answers in proptest::collection::vec(words(&ANSWERS), 0..3),
         ) {
-            assert_script(&steps, &requests, &answers);
+            assert_script(is_edited, &steps, &requests, &answers);
+        }
+
+        #[test]
+        fn each_byte_is_metered_once(
+            cuts in proptest::collection::vec(0..0xC0_u8, 0..20),
+            frames in 0..8_usize,
+            cut in 0..50_usize,
+            is_edited: bool,
+        ) {
+            let request = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 15\r\n\r\n{\"stream\":true}";
+            let parts = [&request[..], &stream(frames, cut)].join(&0xFE);
+            let count = cuts.len() as u8 + 128 * u8::from(is_edited);
+            let script = Script::read(&[&[count][..], &cuts, &parts].concat());
+            let seen = STAGE.with(|stage| stage.run(&script));
+            let chars: Vec<_> = seen.records.iter().map(|record| record.visible_chars).collect();
+            prop_assert_eq!(chars, [5 * frames as u64], "{}", script);
         }
     }
 }

@@ -14,8 +14,8 @@ use connect::{Address, Target};
 use meter::{RateLimits, Record, Stated};
 use relay::lone_worker::LoneWorker;
 use relay::{
-    Class, Control, Dropped, Listen, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
-    Shares, TokenRejection, Upstream, UsageStep, outbox,
+    Class, Control, Dropped, Listen, ModelSlot, Notice, Observer, Passthrough, Plan, Refusal, RoleSource,
+    RuleKind, Shares, TokenRejection, Upstream, UsageStep, outbox,
 };
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{LocalOptions, LocalRuntime};
@@ -50,6 +50,8 @@ pub(crate) struct Seen {
     pub(crate) sent: usize,
     /// The connections of the server, in the order in which they were accepted.
     pub(crate) servers: Vec<SeenServer>,
+    /// What was metered.
+    pub(crate) records: Vec<Arc<Record>>,
     /// What of the worker's capacities is in use at the end.
     pub(crate) in_use: [usize; 4],
     /// Panics and other losses.
@@ -114,10 +116,11 @@ impl Stage {
             let (client, proxys) = UnixStream::pair().expect("two sockets");
             // The least that the kernel allows, so that a client which does not read is soon noticed.
             socket2::SockRef::from(&proxys).set_send_buffer_size(1).expect("a small buffer");
-            let (outbox, _inbox) = outbox(16);
+            let (outbox, inbox) = outbox(16);
             let (lost, losses) = channel();
+            let plan = plan(&self.path, if script.is_edited { Policy::Inject } else { Policy::Observe });
             let control = Control { tenants: Arc::default(), gate: None };
-            let worker = Rc::new(LoneWorker::new(plan(&self.path), control, Box::new(Losses(lost)), outbox));
+            let worker = Rc::new(LoneWorker::new(plan, control, Box::new(Losses(lost)), outbox));
             let mut run = Run {
                 script,
                 listener: &self.listener,
@@ -141,6 +144,11 @@ impl Stage {
             run.settle().await;
             Seen {
                 in_use: worker.in_use(),
+                records: inbox
+                    .try_iter()
+                    .filter_map(Notice::finished)
+                    .map(|finished| finished.record)
+                    .collect(),
                 client: run.received,
                 sent: script.client.len() - run.unsent.len(),
                 servers: run.servers.into_iter().map(|server| server.seen).collect(),
@@ -333,7 +341,7 @@ async fn ready<F: Future>(future: F) -> Option<F::Output> {
     .await
 }
 
-fn plan(path: &Path) -> Plan {
+fn plan(path: &Path, usage: Policy) -> Plan {
     Plan {
         upstreams: vec![Upstream {
             name: "under-test".into(),
@@ -342,7 +350,7 @@ fn plan(path: &Path) -> Plan {
             prefix: "".into(),
             kind: None,
             provider: "openai".into(),
-            usage: Policy::Observe,
+            usage,
             role: RoleSource::default(),
             authority: None,
         }],

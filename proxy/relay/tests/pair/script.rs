@@ -12,6 +12,8 @@ const STEPS_MAX: usize = 32;
 /// A script.
 #[derive(Clone)]
 pub(crate) struct Script {
+    /// True if usage is requested, and removed from the answers.
+    pub(crate) is_edited: bool,
     pub(crate) steps: Vec<Step>,
     /// All that the client sends.
     pub(crate) client: Vec<u8>,
@@ -41,13 +43,15 @@ pub(crate) enum Step {
 }
 
 impl Script {
-    /// Reads a script: the number of steps, one byte for each, then the client's bytes and the answers.
+    /// Reads a script: the number of steps, from 128 on with edits, one byte for each step, then the client's bytes and
+    /// the answers.
     pub(crate) fn read(input: &[u8]) -> Self {
         let (count, rest) = input.split_first().unwrap_or((&0, &[]));
         let (steps, rest) = rest.split_at((usize::from(*count) % STEPS_MAX).min(rest.len()));
         let mut parts = rest.split(|&byte| byte == SEPARATOR).map(<[u8]>::to_vec);
         let client = parts.next().unwrap_or_default();
-        Self { steps: steps.iter().map(|&step| Step::read(step)).collect(), client, answers: parts.collect() }
+        let (is_edited, steps) = (*count >= 128, steps.iter().map(|&step| Step::read(step)).collect());
+        Self { is_edited, steps, client, answers: parts.collect() }
     }
 
     /// The same bytes, without pauses.
@@ -57,7 +61,9 @@ impl Script {
 
     /// Returns true if its steps only cut what is sent into pieces.
     pub(crate) fn only_cuts(&self) -> bool {
-        self.steps.iter().all(|step| matches!(step, Step::Send(_) | Step::Answer(_) | Step::Stall))
+        // Torn events are held for a time.
+        !self.is_edited
+            && self.steps.iter().all(|step| matches!(step, Step::Send(_) | Step::Answer(_) | Step::Stall))
     }
 
     /// The answer to the request with this number.
@@ -71,7 +77,7 @@ impl Script {
 
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:?}\n{}", self.steps, self.client.escape_ascii())?;
+        writeln!(f, "edited: {}, {:?}\n{}", self.is_edited, self.steps, self.client.escape_ascii())?;
         self.answers.iter().try_for_each(|answer| writeln!(f, "{}", answer.escape_ascii()))
     }
 }
