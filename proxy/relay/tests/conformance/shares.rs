@@ -19,7 +19,7 @@ use usage::Policy;
 use super::Proxy;
 use crate::gate::refusing;
 use crate::support::http2::{connect, run};
-use crate::support::{DEADLINE, Peer, TestPlan, Upstream, eventually, now, upstream_body};
+use crate::support::{DEADLINE, PROMPT, Peer, TestPlan, Upstream, eventually, now, upstream_body};
 use crate::tenants::{in_force, rules};
 use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
 
@@ -149,6 +149,24 @@ fn stalled_uploads_leave_memory() {
     let asked = server.bodies().iter().filter(|body| *body == ASKED).count();
     assert_eq!(asked, 6, "usage was requested in each");
     drop(stalled);
+}
+
+/// Nothing is read from it, and it would have waited for longer.
+#[test]
+fn client_that_leaves_while_it_waits_for_memory_is_noticed() {
+    let server = Server::streaming();
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        policy(Policy::Inject)(plan);
+        small_room(plan);
+    });
+    let stalled = fill_room(&proxy);
+    let mut waiting = connect_from(1, proxy.address());
+    waiting.send(request(PLAIN));
+    eventually("it waits", || proxy.running.in_flight() == stalled.len() + 1);
+    let since = now();
+    drop(waiting);
+    eventually("its request has ended", || proxy.running.in_flight() == stalled.len());
+    assert!(now().duration_since(since) < PROMPT);
 }
 
 /// A tenant named by the body is resolved all the same, and no other tenant is billed.

@@ -1,7 +1,8 @@
 //! A request body that a decision depends on is buffered before anything is sent: its length must be known before its
 //! first byte goes to the upstream.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -9,6 +10,7 @@ use bytes::Bytes;
 use exchange::is_sealed;
 
 use super::upload::Upload;
+use crate::capacity::Permit;
 use crate::carry::slices::Slices;
 use crate::engine::BodyError;
 use crate::engine::net::pace::Verdict;
@@ -49,7 +51,7 @@ pub(super) async fn gather(
         if slices.len() + bytes.len() > most {
             (kept_out, rest) = (Some(Gathered::Not), bytes);
         } else if share.grow_in_turn(bytes.len())
-            || share.grow_soon(bytes.len(), in_flight.retry_pause()).await
+            || grow(&mut share, bytes.len(), (&mut *down, in_flight), buffers).await?
         {
             slices.push(bytes);
         } else {
@@ -72,4 +74,22 @@ pub(super) async fn gather(
     };
     ahead.slices.extend([whole, rest].into_iter().filter(|slice| !slice.is_empty()));
     Ok(gathered)
+}
+
+/// Waits for memory, until there is some, or too little for too long, or the client leaves.
+async fn grow(
+    share: &mut Permit,
+    bytes: usize,
+    (down, in_flight): (&mut impl Down, &InFlight),
+    buffers: &Buffers,
+) -> Result<bool, BodyError> {
+    let mut growing = pin!(share.grow_soon(bytes, in_flight.retry_pause()));
+    poll_fn(|cx| match growing.as_mut().poll(cx) {
+        Poll::Ready(has_grown) => Poll::Ready(Ok(has_grown)),
+        Poll::Pending => down.poll_gone(cx, buffers).map(|()| {
+            in_flight.fail_upload();
+            Err(BodyError::ClientGone)
+        }),
+    })
+    .await
 }
