@@ -42,6 +42,31 @@ fn refused_request_is_sent_again_with_its_body() {
 }
 
 #[test]
+fn request_refused_during_its_upload_is_sent_again() {
+    let (heard, said) = mpsc::channel();
+    let server = Http2Server::start(move |mut frames, _| {
+        let heard = heard.clone();
+        async move {
+            frames.begin(&[]).await;
+            let begun = frames.until(DATA).await.unwrap();
+            frames.send(RST_STREAM, 0, begun.stream, &REFUSED).await;
+            heard.send(begun.payload).unwrap();
+            let (stream, body) = frames.request().await.unwrap();
+            frames.answer(stream, &String::from_utf8(body).unwrap()).await;
+            frames.next().await;
+        }
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nbegun");
+    assert_eq!(said.recv_timeout(DEADLINE).unwrap(), b"begun");
+    let (head, body) = ask(&mut client, "ended");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert_eq!(body, "begunended");
+    assert!(proxy.seen().refused.is_empty());
+}
+
+#[test]
 fn server_that_always_refuses_is_answered_502() {
     let attempts = Arc::<AtomicUsize>::default();
     let counted = Arc::clone(&attempts);
