@@ -219,6 +219,47 @@ fn incomplete_request_is_reset_in_every_phase() {
     }
 }
 
+/// The first bytes of a body decide if it is edited, and if the server rejects what was added to the request.
+#[test]
+fn heads_wait_for_the_first_bytes_of_their_bodies() {
+    const LATER: Duration = Duration::from_millis(10);
+    const BAD_REQUEST: &[u8] = &[0x8c];
+    const TOKEN: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+    const USAGE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1,\"total_tokens\":2}}\n\n";
+    let server = Http2Server::start(|mut frames, _| async move {
+        frames.begin(&[]).await;
+        let (edited, body) = frames.request().await.unwrap();
+        assert!(String::from_utf8(body).unwrap().contains("include_usage"));
+        frames.send(HEADERS, END_HEADERS, edited, OK).await;
+        tokio::time::sleep(LATER).await;
+        frames.send(DATA, 0, edited, TOKEN.as_bytes()).await;
+        frames.send(DATA, END_STREAM, edited, USAGE.as_bytes()).await;
+        let (rejected, _) = frames.request().await.unwrap();
+        frames.send(HEADERS, END_HEADERS, rejected, BAD_REQUEST).await;
+        tokio::time::sleep(LATER).await;
+        frames.send(DATA, END_STREAM, rejected, b"unknown: stream_options").await;
+        let (original, body) = frames.request().await.unwrap();
+        assert!(!String::from_utf8(body).unwrap().contains("include_usage"));
+        frames.answer(original, "ok").await;
+        frames.next().await;
+    });
+    let target = support::secure(server.address);
+    let proxy = super::Proxy::with(server.address, |plan| {
+        plan.upstreams[0].target = target;
+        plan.upstreams[0].usage = usage::Policy::Inject;
+    });
+    let chat = "{\"model\":\"m\",\"stream\":true,\"messages\":[]}";
+    let chat = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{chat}",
+        chat.len()
+    );
+    let mut client = proxy.connect();
+    client.send(&chat);
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+    assert_eq!(client.until("0\r\n\r\n"), format!("{:x}\r\n{TOKEN}\r\n0\r\n\r\n", TOKEN.len()));
+    assert_eq!(ask(&mut client, &chat).1, "ok");
+}
+
 #[test]
 fn trailers_pass_both_ways() {
     let (heard, said) = mpsc::channel();
