@@ -183,8 +183,8 @@ fn sent_requests(bytes: &[u8]) -> Vec<Request> {
             named.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect::<Vec<_>>()
         };
         let (lengths, codings) = (all("content-length"), all("transfer-encoding"));
-        let is_last =
-            version == "HTTP/1.0" || all("connection").concat().to_ascii_lowercase().contains("close");
+        let named = all("connection").concat().to_ascii_lowercase();
+        let is_last = named.contains("close") || version == "HTTP/1.0" && !named.contains("keep-alive");
         let mut request = Request { method, target, fields, payload: Vec::new(), is_whole: false, is_last };
         let length = match (&lengths[..], &codings[..]) {
             ([], []) => Some(0),

@@ -18,7 +18,7 @@ mod tests {
     use super::{Stage, assert_pair};
 
     /// Words of requests, valid and not.
-    const REQUESTS: [&str; 18] = [
+    const REQUESTS: [&str; 19] = [
         "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 31\r\n\r\n\
@@ -26,6 +26,7 @@ mod tests {
         "GET /a HTTP/1.1\r\nHost: a\r\n\r\n",
         "HEAD /b HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET /c HTTP/1.0\r\n\r\n",
+        "GET /c HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
         "POST /d HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
         "POST /e HTTP/1.1\r\nHost: a\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -72,9 +73,9 @@ mod tests {
         static STAGE: Stage = Stage::new();
     }
 
-    fn assert_script(is_edited: bool, steps: &[u8], requests: &[u8], answers: &[Vec<u8>]) {
+    fn assert_script(modes: u8, steps: &[u8], requests: &[u8], answers: &[Vec<u8>]) {
         let answers = answers.iter().flat_map(|answer| [&[0xFE][..], answer].concat());
-        let count = steps.len() as u8 + 128 * u8::from(is_edited);
+        let count = steps.len() as u8 + 64 * modes;
         let input = [&[count][..], steps, requests, &answers.collect::<Vec<_>>()].concat();
         STAGE.with(|stage| assert_pair(stage, &input));
     }
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn equal_lengths_reach_the_client_as_one() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok";
-        assert_script(false, &[], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[answer.to_vec()]);
+        assert_script(0, &[], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[answer.to_vec()]);
     }
 
     /// A stream of this many answers' parts of five characters, as one chunk each that is cut at `cut`.
@@ -103,12 +104,12 @@ mod tests {
 
         #[test]
         fn pair_keeps_the_laws(
-            is_edited: bool,
+            modes in 0..4_u8,
             steps in proptest::collection::vec(any::<u8>(), 0..12),
             requests in words(&REQUESTS),
             answers in proptest::collection::vec(words(&ANSWERS), 0..3),
         ) {
-            assert_script(is_edited, &steps, &requests, &answers);
+            assert_script(modes, &steps, &requests, &answers);
         }
 
         #[test]

@@ -118,7 +118,7 @@ impl Stage {
             socket2::SockRef::from(&proxys).set_send_buffer_size(1).expect("a small buffer");
             let (outbox, inbox) = outbox(16);
             let (lost, losses) = channel();
-            let plan = plan(&self.path, if script.is_edited { Policy::Inject } else { Policy::Observe });
+            let plan = plan(&self.path, script);
             let control = Control { tenants: Arc::default(), gate: None };
             let worker = Rc::new(LoneWorker::new(plan, control, Box::new(Losses(lost)), outbox));
             let mut run = Run {
@@ -341,7 +341,7 @@ async fn ready<F: Future>(future: F) -> Option<F::Output> {
     .await
 }
 
-fn plan(path: &Path, usage: Policy) -> Plan {
+fn plan(path: &Path, script: &Script) -> Plan {
     Plan {
         upstreams: vec![Upstream {
             name: "under-test".into(),
@@ -350,7 +350,7 @@ fn plan(path: &Path, usage: Policy) -> Plan {
             prefix: "".into(),
             kind: None,
             provider: "openai".into(),
-            usage,
+            usage: if script.is_edited { Policy::Inject } else { Policy::Observe },
             role: RoleSource::default(),
             authority: None,
         }],
@@ -366,7 +366,7 @@ fn plan(path: &Path, usage: Policy) -> Plan {
         pool_size: 8,
         drain_delay: Duration::ZERO,
         drain_grace: Duration::from_secs(5),
-        half_close: false,
+        half_close: script.half_close,
         forwards: false,
         refuse_detached: false,
         transparent: false,

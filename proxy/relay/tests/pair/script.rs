@@ -14,6 +14,8 @@ const STEPS_MAX: usize = 32;
 pub(crate) struct Script {
     /// True if usage is requested, and removed from the answers.
     pub(crate) is_edited: bool,
+    /// True if a client that has closed its half still gets its answers.
+    pub(crate) half_close: bool,
     pub(crate) steps: Vec<Step>,
     /// All that the client sends.
     pub(crate) client: Vec<u8>,
@@ -43,15 +45,16 @@ pub(crate) enum Step {
 }
 
 impl Script {
-    /// Reads a script: the number of steps, from 128 on with edits, one byte for each step, then the client's bytes and
-    /// the answers.
+    /// Reads a script: the number of steps, with 128 for edits and 64 for clients that may close their half, one byte for
+    /// each step, then the client's bytes and the answers.
     pub(crate) fn read(input: &[u8]) -> Self {
         let (count, rest) = input.split_first().unwrap_or((&0, &[]));
         let (steps, rest) = rest.split_at((usize::from(*count) % STEPS_MAX).min(rest.len()));
         let mut parts = rest.split(|&byte| byte == SEPARATOR).map(<[u8]>::to_vec);
         let client = parts.next().unwrap_or_default();
-        let (is_edited, steps) = (*count >= 128, steps.iter().map(|&step| Step::read(step)).collect());
-        Self { is_edited, steps, client, answers: parts.collect() }
+        let steps = steps.iter().map(|&step| Step::read(step)).collect();
+        let (is_edited, half_close) = (count & 128 > 0, count & 64 > 0);
+        Self { is_edited, half_close, steps, client, answers: parts.collect() }
     }
 
     /// The same bytes, without pauses.
@@ -77,7 +80,8 @@ impl Script {
 
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "edited: {}, {:?}\n{}", self.is_edited, self.steps, self.client.escape_ascii())?;
+        writeln!(f, "edited: {}, half-close: {}", self.is_edited, self.half_close)?;
+        writeln!(f, "{:?}\n{}", self.steps, self.client.escape_ascii())?;
         self.answers.iter().try_for_each(|answer| writeln!(f, "{}", answer.escape_ascii()))
     }
 }
