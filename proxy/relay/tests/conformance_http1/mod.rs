@@ -3,6 +3,7 @@
 //! parent module selects the wires.
 
 mod framing;
+mod leaving;
 mod reuse;
 mod unreachable;
 

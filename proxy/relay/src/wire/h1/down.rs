@@ -72,6 +72,12 @@ impl Http1Down {
         Self { client, asked, body, writer: Writer::default(), is_watching: false, half_close, gone: None }
     }
 
+    /// Returns true if a read that finds nothing registers the task: tokio does so only within its budget, and a session
+    /// may have other reasons to wait.
+    fn registers(&self) -> bool {
+        !self.client.is_tls() && coop::has_budget_remaining()
+    }
+
     /// The response that the client can read. After a response has begun, its end of the connection is that of this
     /// response.
     pub(super) fn asked(&self) -> Asked {
@@ -85,7 +91,10 @@ impl Wire for Http1Down {
             buffer[..first.len()].copy_from_slice(&first);
             return Poll::Ready(Ok(first.len()));
         }
+        let registers = self.registers();
         let polled = self.client.poll_read(cx, buffer);
+        // A read takes the event that would have woken the task.
+        self.is_watching = registers && polled.is_pending();
         if polled.is_pending() && std::mem::take(&mut self.asked.awaits_continue) {
             self.client.interim(CONTINUE);
             let _flushed = self.client.poll_flush(cx)?;
@@ -227,8 +236,7 @@ impl Down for Http1Down {
         }
         let mut buffer = buffers.read.borrow_mut();
         while self.client.first_len() < limits::BUFFER_BYTES {
-            // Without it, tokio registers no task.
-            let registers = coop::has_budget_remaining();
+            let registers = self.registers();
             match self.client.poll_read(cx, &mut buffer) {
                 Poll::Pending => {
                     self.is_watching = registers;
