@@ -51,7 +51,8 @@ fn connect<E: Wires>(proxy: &ProxyOn<E>, header: &[u8]) -> Peer {
     use std::io::Write;
     let mut socket = TcpStream::connect(proxy.address()).unwrap();
     socket.set_nodelay(true).unwrap();
-    header.chunks(1).for_each(|byte| socket.write_all(byte).unwrap());
+    // An error means that the proxy has closed the connection, which shows when it is read.
+    let _ = header.chunks(1).try_for_each(|byte| socket.write_all(byte));
     Peer::new(socket)
 }
 

@@ -325,6 +325,8 @@ fn stalled_handshake_is_counted_and_broken_session_ends() {
     let mut broken = StreamOwned::new(session(tls::client(&["h2"])), socket(proxy.address()));
     broken.flush().unwrap();
     assert_eq!(broken.conn.alpn_protocol(), Some(&b"h2"[..]));
+    // The frame of settings shows that the proxy has ended the handshake, too.
+    broken.read_exact(&mut [0; 9]).unwrap();
     // A record that is none of the session's.
     broken.sock.write_all(b"\x17\x03\x03\0\x20xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx").unwrap();
     let _ = broken.sock.read_to_end(&mut Vec::new());

@@ -83,7 +83,8 @@ fn idle_upstream_connection_is_closed_while_a_stream_finishes() {
 #[test]
 fn new_connections_are_served_during_the_delay() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    let proxy = Proxy::with(upstream.address, |plan| plan.drain_delay = Duration::from_millis(500));
+    // Long enough for seven requests on a busy machine.
+    let proxy = Proxy::with(upstream.address, |plan| plan.drain_delay = Duration::from_secs(3));
     let mut pooled = proxy.connect();
     pooled.send(GET);
     let head = pooled.head().unwrap().to_lowercase();
