@@ -2,8 +2,8 @@
 //!
 //! One task serves the client's connection and the upstream's, without a timer: the sweep ends idle connections. Heads
 //! keep their spelling, chunks that need no change are forwarded as they came, and nothing is buffered unless a socket
-//! takes no more bytes, or a decision depends on the whole body. A client that uses HTTP/2 is
-//! left to hyper.
+//! takes no more bytes, or a decision depends on the whole body. Hyper's server reads and writes the connections of
+//! clients that use HTTP/2, for [`wire::h2`](super::h2).
 
 mod connection;
 mod down;
