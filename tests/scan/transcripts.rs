@@ -62,6 +62,15 @@ fn restyled_names_agree_with_the_oracle() {
     assert!(without_result > 100, "few names were restyled: {without_result}");
 }
 
+/// Of the first of two lists of choices, the scanner may have released some before the second begins.
+#[test]
+fn oracle_has_no_result_for_two_long_lists() {
+    let body = |first: &str| format!(r#"{{"choices":[{first}],"choices":[{{"text":"b","index":0}}]}}"#);
+    let result = |first| naive::read(Dialect::OpenaiCompletions, Framing::Json, body(first).as_bytes());
+    assert!(result(r#"{"text":"a","index":0}"#).is_some());
+    assert!(result(r#"{"text":"a","index":0},{"text":"a","index":1}"#).is_none());
+}
+
 /// The members of the recorded usages.
 #[test]
 fn no_recording_has_an_unknown_count() {
