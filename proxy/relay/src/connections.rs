@@ -38,9 +38,9 @@ pub(crate) struct Connections {
     pub(crate) watched: Rc<Watched<InFlight>>,
     /// Tasks that read responses after their clients left.
     pub(crate) rests: RefCell<JoinSet<()>>,
-    /// The state of the trial.
+    /// The memory that its connections share.
     #[cfg(feature = "spike-engine")]
-    pub(crate) http1: Rc<crate::wire::h1::Http1>,
+    pub(crate) buffers: Rc<crate::wire::Buffers>,
 }
 
 impl Connections {
@@ -56,7 +56,7 @@ impl Connections {
             watched: Rc::default(),
             rests: RefCell::default(),
             #[cfg(feature = "spike-engine")]
-            http1: Rc::new(crate::wire::h1::Http1::new()),
+            buffers: Rc::new(crate::wire::Buffers::new()),
         })
     }
 

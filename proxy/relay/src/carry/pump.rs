@@ -206,16 +206,9 @@ impl<U: Up, D: Down> Pump<U, D> {
 
     /// Records that the request was sent completely.
     fn was_sent(&mut self) {
-        self.count();
+        self.upload.count(&self.in_flight);
         if let Some(at) = self.in_flight.completed_at() {
             self.in_flight.spent(at.max(self.ready));
-        }
-    }
-
-    /// Records that the upstream processes the request: it has all of it, or answers.
-    fn count(&mut self) {
-        if self.upload.count() {
-            self.in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
         }
     }
 
@@ -337,10 +330,8 @@ impl<U: Up, D: Down> Pump<U, D> {
                     if let Some(again) = again.take() {
                         again.answered(in_flight, head.status);
                     }
-                    if upload.count() {
-                        // A server may answer before it has the whole request.
-                        in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
-                    }
+                    // A server may answer before it has the whole request.
+                    upload.count(in_flight);
                     let verdict = match std::mem::replace(phase, Phase::Waiting) {
                         Phase::Held(Held { undecided: Some(undecided), .. }) => Verdict::ByBody(undecided),
                         _ => Response::head(in_flight, head.status, head.fields, upgrade.is_some(), at)?,

@@ -19,12 +19,12 @@ use crate::{clock, limits};
 /// Reads the rest of a response from its connection, in a task of its own.
 #[cfg(feature = "spike-engine")]
 pub(crate) fn read_upstream(connections: &Connections, metered: Metered, mut up: Upstream) {
-    let http1 = Rc::clone(&connections.http1);
+    let buffers = Rc::clone(&connections.buffers);
     connections.read_on(read(metered, move |cx, show| {
-        let mut buffer = http1.buffers.read.borrow_mut();
+        let mut buffer = buffers.read.borrow_mut();
         let read = ready!(up.poll_read(cx, &mut buffer));
         let mut is_open = true;
-        let parts = up.parts(Received::of(read, &buffer), &http1.buffers, |part| {
+        let parts = up.parts(Received::of(read, &buffer), &buffers, |part| {
             match part {
                 Part::Data { data, .. } => show(data),
                 Part::End { .. } | Part::Cut(_) => is_open = false,

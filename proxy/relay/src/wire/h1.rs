@@ -9,11 +9,9 @@ mod connection;
 mod down;
 mod fields;
 mod request;
-mod shared;
 mod up;
 pub(crate) mod upstream_socket;
 mod writer;
 
 pub(crate) use self::connection::{serve_connection, sweep};
-pub(crate) use self::shared::Http1;
 pub(crate) use self::up::Http1Up;

@@ -33,7 +33,7 @@ struct Answer {
     is_reusable: bool,
 }
 
-/// What a script led to, without what depends on cuts.
+/// The outcome of a script, without the parts that depend on cuts.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     requests: Vec<(String, String, String)>,
@@ -118,11 +118,11 @@ fn assert_laws(script: &Script, seen: &Seen) -> Outcome {
             // The same request may be sent again without its added option.
             let is_sent =
                 sent.iter().any(|sent| sent.method == *method && sent.target.ends_with(target.as_str()));
-            assert!(is_sent, "nobody sent {request:?}\n{}", show());
+            assert!(is_sent, "the client did not send {request:?}\n{}", show());
             continue;
         }
         let found = sent[from..].iter().position(is);
-        let found = found.unwrap_or_else(|| panic!("nobody sent {request:?}\n{}", show()));
+        let found = found.unwrap_or_else(|| panic!("the client did not send {request:?}\n{}", show()));
         // Its answer is the one that the client has in this place, or a beginning of it.
         if let Some(given) = finals.get(from + found).filter(|given| !is_own(given)) {
             let answer = answer.unwrap_or_default();

@@ -41,7 +41,7 @@ pub(crate) struct Stage {
     path: PathBuf,
 }
 
-/// What happened.
+/// The outcome of a script.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// The bytes that the client received.
@@ -50,15 +50,15 @@ pub(crate) struct Seen {
     pub(crate) sent: usize,
     /// The connections of the server, in the order in which they were accepted.
     pub(crate) servers: Vec<SeenServer>,
-    /// What was metered.
+    /// The records of the meter.
     pub(crate) records: Vec<Arc<Record>>,
-    /// What of the worker's capacities is in use at the end.
+    /// The amounts of the worker's capacities that are in use at the end.
     pub(crate) in_use: [usize; 4],
     /// Panics and other losses.
     pub(crate) lost: Vec<Dropped>,
 }
 
-/// What happened on one connection of the server.
+/// The traffic of one connection of the server.
 #[derive(Debug, Default)]
 pub(crate) struct SeenServer {
     pub(crate) received: Vec<u8>,

@@ -117,7 +117,7 @@ pub(crate) async fn begin<D: Down>(
     let in_flight = Rc::clone(&opened.in_flight);
     let sent = async {
         let Opened { in_flight, resolver, upgrade, unmetered, mut undecided, begun, .. } = opened;
-        let buffers = &connections.http1.buffers;
+        let buffers = &connections.buffers;
         let (mut down, mut upload) = (down, Upload::new(!has_body, resolver));
         if !has_body {
             in_flight.complete(begun);
@@ -178,7 +178,7 @@ async fn connect(
     (down, upload): (&mut impl Down, &mut Upload),
     begun: Tick,
 ) -> Result<(Upstream, Tick), Stop> {
-    let buffers = &connections.http1.buffers;
+    let buffers = &connections.buffers;
     let mut opening = pin!(opening::upstream(connections, in_flight, attempts));
     let mut has_waited = false;
     let up = poll_fn(|cx| {
@@ -281,7 +281,7 @@ impl<D: Down> Pump<Upstream, D> {
         let by = (&mut self.down, &mut self.upload);
         let (up, ready) = connect(connections, &self.in_flight, self.attempts, by, clock::now()).await?;
         (self.up, self.ready, self.phase) = (up, ready, Phase::Waiting);
-        self.request(&parts, &received, framing, &connections.http1.buffers).await
+        self.request(&parts, &received, framing, &connections.buffers).await
     }
 
     /// Sends the request again as the client sent it. If there is no connection for that, the client gets the rejection.
@@ -296,7 +296,7 @@ impl<D: Down> Pump<Upstream, D> {
                 again.rejected = Some(std::mem::replace(&mut self.up, up));
                 (self.ready, self.phase) = (ready, Phase::Waiting);
                 let framing = self.down.framing();
-                self.request(&parts, &head, framing, &connections.http1.buffers).await
+                self.request(&parts, &head, framing, &connections.buffers).await
             }
             Err(Stop::Reject(_)) => {
                 self.hold_rejection();

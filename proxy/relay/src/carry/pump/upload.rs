@@ -80,9 +80,11 @@ impl Upload {
         self.ahead.get_or_insert_default()
     }
 
-    /// Records that the upstream processes the request. Returns true the first time.
-    pub(super) fn count(&mut self) -> bool {
-        !std::mem::replace(&mut self.is_counted, true)
+    /// Records that the upstream processes the request: it has all of it, or answers.
+    pub(super) fn count(&mut self, in_flight: &InFlight) {
+        if !std::mem::replace(&mut self.is_counted, true) {
+            in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
+        }
     }
 
     /// True if more is expected from the client.

@@ -87,7 +87,7 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
     let worker = &connections.worker;
     let plan = &worker.plan;
     client.set_raw(true);
-    let buffers = &connections.http1.buffers;
+    let buffers = &connections.buffers;
     // Most connections have nothing before their first request.
     let is_before = client.is_tls() || client.awaits_header();
     let is_http2 = match !is_before || Box::pin(client.establish(worker)).await {
@@ -158,7 +158,7 @@ async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize)
 /// Runs a request to its end, in one or two attempts.
 async fn run(connections: &Connections, pump: &mut Http1Pump) -> Result<Finish, Stop> {
     loop {
-        let finish = poll_fn(|cx| pump.poll(cx, &connections.http1.buffers)).await?;
+        let finish = poll_fn(|cx| pump.poll(cx, &connections.buffers)).await?;
         if !matches!(finish, Finish::Again | Finish::Unsent) {
             return Ok(finish);
         }

@@ -77,7 +77,7 @@ async fn head(
 ) -> Result<Option<Response<()>>, Stop> {
     loop {
         let polled = poll_fn(|cx| {
-            let polled = pump.poll(cx, &connections.http1.buffers);
+            let polled = pump.poll(cx, &connections.buffers);
             match pump.down.take_head() {
                 Some(head) => Poll::Ready(Ok(Err(head))),
                 None => polled.map_ok(Ok),
@@ -106,7 +106,7 @@ impl Body for StreamBody {
                 }
                 return Poll::Ready(Some(Ok(Frame::data(piece))));
             }
-            match pump.poll(cx, &connections.http1.buffers) {
+            match pump.poll(cx, &connections.buffers) {
                 Poll::Pending if pump.down.has_data() => {}
                 polled => break ready!(polled),
             }
