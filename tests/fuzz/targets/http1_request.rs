@@ -10,7 +10,7 @@ mod naive;
 #[path = "../../../proxy/http1/tests/messages/read.rs"]
 mod read;
 
-use agreement::assert_request;
+use agreement::{Cuts, assert_request};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| assert_request(data));
+fuzz_target!(|data: &[u8]| assert_request(data, Cuts::Some));

@@ -53,6 +53,106 @@ pub(crate) fn request(bytes: &[u8]) -> Read<Head> {
     }
 }
 
+/// Reads the head of a response of moderate length: its version, status and reason phrase, and its fields.
+pub(crate) fn response(bytes: &[u8]) -> Read<Head> {
+    let (mut rest, mut lines) = (bytes, Vec::new());
+    loop {
+        let Some(end) = rest.iter().position(|&byte| byte == b'\n') else { return Read::Partial };
+        let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+        rest = &rest[end + 1..];
+        if line.is_empty() {
+            break;
+        }
+        lines.push(line);
+    }
+    let [first, fields @ ..] = &lines[..] else { return Read::Invalid };
+    let is_text = first.iter().all(|byte| matches!(byte, b'\t' | 0x20..=0x7E | 0x80..));
+    let (version, behind) = first.split_at(first.len().min(9));
+    let (code, reason) = behind.split_at(behind.len().min(3));
+    let is_line = [&b"HTTP/1.0 "[..], b"HTTP/1.1 "].contains(&version)
+        && code.len() == 3
+        && code.iter().all(u8::is_ascii_digit)
+        && code[0] != b'0'
+        && (reason.is_empty() || reason[0] == b' ');
+    let fields = fields.iter().map(|line| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        field(&[line[..colon].trim_ascii_end(), &line[colon..]].concat())
+    });
+    let fields: Option<Vec<_>> = fields.collect();
+    match fields.filter(|fields| is_text && is_line && fields.len() <= 100) {
+        Some(fields) => {
+            let reason = str::from_utf8(reason).ok().filter(|reason| reason.is_ascii()).unwrap_or_default();
+            let words = [version, code].map(|word| String::from_utf8_lossy(word).trim_end().to_string());
+            let [version, code] = words;
+            Read::Whole(
+                ([version, code, reason.strip_prefix(' ').unwrap_or(reason).to_string()], fields),
+                rest.to_vec(),
+            )
+        }
+        None => Read::Invalid,
+    }
+}
+
+/// The framing of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Length(u64),
+    Chunked,
+    Close,
+}
+
+/// The framing of a request's body; `None` if it is invalid.
+pub(crate) fn request_framing(([.., version], fields): &Head) -> Option<Framing> {
+    match (&values(fields, "content-length")[..], &values(fields, "transfer-encoding")[..]) {
+        ([], []) => Some(Framing::Length(0)),
+        ([length], []) => number(length).map(Framing::Length),
+        ([], [coding]) if version == "HTTP/1.1" && is_chunked(coding) => Some(Framing::Chunked),
+        _ => None,
+    }
+}
+
+/// The framing of a response's body, and whether its connection may carry another response; `None` if it is invalid.
+pub(crate) fn response_framing(
+    ([version, code, _], fields): &Head,
+    to_head: bool,
+) -> Option<(Framing, bool)> {
+    let lengths = values(fields, "content-length");
+    let mut lengths: Vec<_> = lengths
+        .iter()
+        .flat_map(|value| value.split(|&byte| byte == b','))
+        .map(|item| number(item.trim_ascii()))
+        .collect::<Option<_>>()?;
+    lengths.dedup();
+    let codings = values(fields, "transfer-encoding");
+    if lengths.len() > 1 || codings.len() > 1 || !codings.iter().all(|coding| is_chunked(coding)) {
+        return None;
+    }
+    let is_bare = to_head || code.starts_with('1') || ["204", "304"].contains(&&**code);
+    Some(match (codings.first(), lengths.first()) {
+        _ if is_bare => (Framing::Length(0), true),
+        (Some(_), length) => (Framing::Chunked, length.is_none() && version == "HTTP/1.1"),
+        (None, Some(length)) => (Framing::Length(*length), true),
+        (None, None) => (Framing::Close, false),
+    })
+}
+
+fn values<'f>(fields: &'f Fields, name: &str) -> Vec<&'f [u8]> {
+    fields.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &value[..]).collect()
+}
+
+fn is_chunked(coding: &[u8]) -> bool {
+    coding.eq_ignore_ascii_case(b"chunked")
+}
+
+/// A decimal number below 2^63.
+fn number(digits: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(digits).ok().filter(|text| !text.is_empty())?;
+    let number = text.bytes().try_fold(0_u128, |number, byte| {
+        byte.is_ascii_digit().then(|| (number * 10 + u128::from(byte - b'0')).min(1 << 64))
+    })?;
+    (number < 1 << 63).then_some(number as u64)
+}
+
 /// Reads lines up to an empty one.
 fn lines(bytes: &[u8]) -> Read<Vec<&[u8]>> {
     let (mut rest, mut lines) = (bytes, Vec::new());

@@ -1,8 +1,11 @@
 //! The readings of this crate, in the oracle's types.
 
-use http1::{Chunks, Fault, Part, Table, Version, request, response, trailers};
+use http1::{
+    Body, Chunks, Fault, Lines, Part, Table, Version, request, request_body, response, response_body,
+    trailers,
+};
 
-use crate::naive::{Chunked, Fields, Head, Read};
+use crate::naive::{Chunked, Fields, Framing, Head, Read};
 
 /// A head and the bytes behind it; `None` if it is not whole.
 pub(crate) type Verdict = Result<Option<(Head, Vec<u8>)>, Fault>;
@@ -10,20 +13,51 @@ pub(crate) type Verdict = Result<Option<(Head, Vec<u8>)>, Fault>;
 pub(crate) fn read_request(bytes: &[u8]) -> Verdict {
     let mut table = Table::new();
     Ok(request(bytes, &mut table)?.map(|head| {
-        let version = if head.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
-        let start = [head.start.method, head.start.target, version].map(str::to_string);
-        let fields = head.lines.iter().map(|line| (line.name.to_string(), line.value.to_vec()));
-        ((start, fields.collect()), bytes[head.len..].to_vec())
+        let start = [head.start.method, head.start.target, name(head.version)].map(str::to_string);
+        ((start, fields(head.lines)), bytes[head.len..].to_vec())
     }))
 }
 
-/// The status, and the fields, of a response's head.
-pub(crate) fn read_response(bytes: &[u8]) -> Result<Option<(u16, Fields)>, Fault> {
+/// The framing of the body behind a request's head, which is valid; `None` if it is not.
+pub(crate) fn read_request_framing(bytes: &[u8]) -> Option<Framing> {
+    let mut table = Table::new();
+    let head = request(bytes, &mut table).ok().flatten().expect("a valid head");
+    request_body(&head).ok().map(|body| framing(&body))
+}
+
+pub(crate) fn read_response(bytes: &[u8]) -> Verdict {
     let mut table = Table::new();
     Ok(response(bytes, &mut table)?.map(|head| {
-        let fields = head.lines.iter().map(|line| (line.name.to_string(), line.value.to_vec()));
-        (head.start.code, fields.collect())
+        let start = [name(head.version), &head.start.code.to_string(), head.start.reason].map(str::to_string);
+        ((start, fields(head.lines)), bytes[head.len..].to_vec())
     }))
+}
+
+/// The framing of the body behind a response's head, which is valid, and whether its connection may carry another
+/// response; `None` if it is not.
+pub(crate) fn read_response_framing(bytes: &[u8], to_head: bool) -> Option<(Framing, bool)> {
+    let mut table = Table::new();
+    let head = response(bytes, &mut table).ok().flatten().expect("a valid head");
+    response_body(&head, to_head).ok().map(|found| (framing(&found.body), found.is_reusable))
+}
+
+fn name(version: Version) -> &'static str {
+    match version {
+        Version::Http10 => "HTTP/1.0",
+        Version::Http11 => "HTTP/1.1",
+    }
+}
+
+fn fields(lines: Lines<'_, '_>) -> Fields {
+    lines.iter().map(|line| (line.name.to_string(), line.value.to_vec())).collect()
+}
+
+fn framing(body: &Body) -> Framing {
+    match body {
+        Body::Length(length) => Framing::Length(*length),
+        Body::Chunked(_) => Framing::Chunked,
+        Body::Close => Framing::Close,
+    }
 }
 
 /// The verdict on a chunked body in these slices, and its payload up to an error or to the end of the input.
