@@ -76,7 +76,9 @@ pub(crate) fn response(bytes: &[u8]) -> Read<Head> {
         && (reason.is_empty() || reason[0] == b' ');
     let fields = fields.iter().map(|line| {
         let colon = line.iter().position(|&byte| byte == b':')?;
-        field(&[line[..colon].trim_ascii_end(), &line[colon..]].concat())
+        let to =
+            line[..colon].iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |last| last + 1);
+        field(&[&line[..to], &line[colon..]].concat())
     });
     let fields: Option<Vec<_>> = fields.collect();
     match fields.filter(|fields| is_text && is_line && fields.len() <= 100) {
