@@ -26,6 +26,12 @@ fn lines_of_chunks_are_judged() {
         ("5;a=\"b;\\\"\"", true, true),
         ("5;a=\"b", false, false),
         ("5;a\u{1}", false, false),
+        ("5;a\u{7f}", false, false),
+        ("5;a\nb", false, false),
+        ("5;a=\"\nb\"", false, false),
+        ("5;a\rb", false, false),
+        ("5;\u{fc}\tb", true, true),
+        ("5 5", false, false),
         (" 5", false, false),
         ("0x5", false, false),
         ("+5", false, false),
@@ -45,6 +51,9 @@ fn lines_of_chunks_are_judged() {
         "5\r\nhello0\r\n\r\n",
         "5\r\nhello\r\n0\n\r\n",
         "0\r\n\n",
+        "0\r\na: b\n\r\n",
+        "0\r\na : b\r\n\r\n",
+        "0\r\na: b\r\n c\r\n\r\n",
     ] {
         assert_eq!(decode(wire.as_bytes(), false), None, "{wire:?}");
     }

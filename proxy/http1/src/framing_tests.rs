@@ -26,7 +26,7 @@ fn body_of_a_request_is_unambiguous() {
     let body = |version: &str, fields: &str| {
         let bytes = format!("POST / {version}\r\n{fields}\r\n");
         let mut table = Table::new();
-        request_body(&request(bytes.as_bytes(), &mut table).unwrap().unwrap()).map(Kind::from)
+        request_body(&request(bytes.as_bytes(), &mut table)?.unwrap()).map(Kind::from)
     };
     for (fields, expected) in [
         ("", Ok(Kind::Length(0))),
@@ -38,10 +38,17 @@ fn body_of_a_request_is_unambiguous() {
         ("Content-Length: +5\r\n", Err(Fault::Length)),
         ("Content-Length: 0x5\r\n", Err(Fault::Length)),
         ("Content-Length: -0\r\n", Err(Fault::Length)),
+        ("Content-Length: 5 5\r\n", Err(Fault::Length)),
+        ("Content-Length: 5\u{b2}\r\n", Err(Fault::Length)),
         ("Content-Length:\r\n", Err(Fault::Length)),
         ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", Err(Fault::LengthAndCoding)),
         ("Transfer-Encoding: Chunked\r\n", Ok(Kind::Chunked)),
         ("Transfer-Encoding: gzip\r\n", Err(Fault::UnknownCoding)),
+        ("Transfer-Encoding: xchunked\r\n", Err(Fault::UnknownCoding)),
+        ("Transfer-Encoding: identity\r\n", Err(Fault::UnknownCoding)),
+        ("Transfer-Encoding: chunked, identity\r\n", Err(Fault::Coding)),
+        ("Transfer-Encoding: ,chunked\r\n", Err(Fault::Coding)),
+        ("Transfer-Encoding: chunked\u{b}\r\n", Err(Fault::Syntax)),
         ("Transfer-Encoding: gzip, chunked\r\n", Err(Fault::Coding)),
         ("Transfer-Encoding: chunked, chunked\r\n", Err(Fault::Coding)),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", Err(Fault::Coding)),

@@ -75,7 +75,7 @@ pub struct StatusLine<'b> {
 /// | a line that ends with LF alone | 400: inside a value it would let a client add fields behind another parser |
 /// | CR, NUL, other control characters, folded lines, a blank before a colon | 400 |
 /// | bytes 80 to FF in values | pass |
-/// | the request line | single spaces, a target of 21 to 7E without `#`, at most 65,500 bytes, or 414 |
+/// | the request line | single blanks, a target of 21 to 7E without `#`, or 400; at most 65,500 bytes, or 414 |
 /// | the version | 1.0 or 1.1, or 505 |
 /// | size | 64 KiB and 100 fields, or 431 |
 pub fn request<'h, 'b>(
@@ -92,7 +92,10 @@ pub fn request<'h, 'b>(
         return Err(Fault::Syntax);
     }
     match parsed {
-        Err(Error::Version) => return Err(Fault::Version),
+        // Behind a target with a blank stands no version.
+        Err(Error::Version) if behind(bytes, request.path).starts_with(b"HTTP/") => {
+            return Err(Fault::Version);
+        }
         Err(Error::TooManyHeaders) => return Err(Fault::ManyFields),
         Err(_) => return Err(Fault::Syntax),
         Ok(_) => {}
@@ -105,6 +108,11 @@ pub fn request<'h, 'b>(
         RequestLine { method: request.method.unwrap_or_default(), target: request.path.unwrap_or_default() };
     let (version, lines) = (version(request.version), Lines(request.headers));
     Ok(Some(Head { start, version, lines, len: skipped + len }))
+}
+
+/// The bytes behind a target and its blank.
+fn behind<'b>(bytes: &'b [u8], target: Option<&str>) -> &'b [u8] {
+    target.map_or(&[], |target| &bytes[target.as_ptr().addr() - bytes.as_ptr().addr() + target.len() + 1..])
 }
 
 /// The length of the empty lines before a request.

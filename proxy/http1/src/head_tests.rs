@@ -30,6 +30,7 @@ fn fields_of_a_request_are_judged() {
         b": b",
         b"a\x00: b",
         b"a: b\x00",
+        b"a: b\x01",
         b"a: b\x7F",
         b"a: \rb",
         b"a(b): c",
@@ -49,18 +50,38 @@ fn first_line_of_a_request_is_judged() {
         ("FOO * HTTP/1.0", None),
         ("GET http://a/b?c HTTP/1.1", None),
         ("GET  / HTTP/1.1", Some(Fault::Syntax)),
-        ("GET /  HTTP/1.1", Some(Fault::Version)),
+        ("GET /  HTTP/1.1", Some(Fault::Syntax)),
+        ("GET /a b HTTP/1.1", Some(Fault::Syntax)),
+        ("GET /a\tb HTTP/1.1", Some(Fault::Syntax)),
+        (" GET / HTTP/1.1", Some(Fault::Syntax)),
+        ("GET\t/ HTTP/1.1", Some(Fault::Syntax)),
         ("GET / HTTP/1.1 ", Some(Fault::Syntax)),
         ("GET /a#b HTTP/1.1", Some(Fault::Syntax)),
         ("GET /\u{e9} HTTP/1.1", Some(Fault::Syntax)),
-        ("G T / HTTP/1.1", Some(Fault::Version)),
+        ("G T / HTTP/1.1", Some(Fault::Syntax)),
         ("G(T / HTTP/1.1", Some(Fault::Syntax)),
         ("GET /", Some(Fault::Syntax)),
         ("GET / HTTP/1.2", Some(Fault::Version)),
         ("GET / HTTP/2.0", Some(Fault::Version)),
-        ("GET / http/1.1", Some(Fault::Version)),
+        ("GET / HTTP/1.10", Some(Fault::Syntax)),
+        ("GET / HTTP/11", Some(Fault::Version)),
+        ("GET / http/1.1", Some(Fault::Syntax)),
     ] {
         assert_eq!(fault(format!("{line}\r\n\r\n").as_bytes()), expected, "{line}");
+    }
+}
+
+#[test]
+fn two_empty_lines_before_a_request_are_skipped() {
+    let with = |lines: &str| fault(format!("{lines}GET / HTTP/1.1\r\n\r\n").as_bytes());
+    for (lines, expected) in [
+        ("\r\n\r\n", None),
+        ("\r\n\r\n\r\n", Some(Fault::EmptyLines)),
+        ("\n", Some(Fault::BareLf)),
+        ("\r\n\n", Some(Fault::BareLf)),
+        ("\r", Some(Fault::Syntax)),
+    ] {
+        assert_eq!(with(lines), expected, "{lines:?}");
     }
 }
 
@@ -106,15 +127,30 @@ fn head_of_a_response_is_judged() {
         ("HTTP/1.1 200 OK\r\na: b\r\n", Ok(None)),
         ("HTTP/1.1 099 OK\r\n\r\n", Err(Fault::Syntax)),
         ("HTTP/1.1 20 OK\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 2000 OK\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1  200 OK\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 O\rK\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 O\0K\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.2 200 OK\r\n\r\n", Err(Fault::Version)),
         ("HTTP/2.0 200 OK\r\n\r\n", Err(Fault::Version)),
         ("\r\nHTTP/1.1 200 OK\r\n\r\n", Err(Fault::EmptyLines)),
         ("HTTP/1.1 200 OK\r\na: b\r\n c\r\n\r\n", Err(Fault::Syntax)),
         ("HTTP/1.1 200 OK\r\na\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 OK\r\n a: b\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 OK\r\n: b\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 OK\r\na(b): c\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 OK\r\na: b\rc\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 OK\r\na: b\0c\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 OK\r\na: b\x7Fc\r\n\r\n", Err(Fault::Syntax)),
+        ("HTTP/1.1 200 OK\r\na: \u{fc}\r\n\r\n", Ok(Some((200, 1)))),
     ] {
         assert_eq!(verdict(head), expected, "{head:?}");
     }
     let long = format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(HEAD_BYTES));
     assert_eq!(verdict(&long), Err(Fault::LongHead));
+    let many = |count| format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(count));
+    assert_eq!(verdict(&many(FIELDS)), Ok(Some((200, FIELDS))));
+    assert_eq!(verdict(&many(FIELDS + 1)), Err(Fault::ManyFields));
 }
 
 #[test]
