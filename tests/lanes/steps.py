@@ -98,6 +98,7 @@ def steps(is_long):
         *only_long(
             # Its builds of the program have other features, and take the place of those that other tests start.
             Step("mutants", "test", "tests/mutants/run --in-diff", ("workspace", "tls", "install-prices")),
+            Step("parsers", "test", f"{binary} tests/parsers/run -s", ("build-binary",)),
             Step("sanitize", "test", "ffi/tests/sanitize"),
             Step("llamacpp", "test", "ffi/tests/llamacpp", ("install-engines",)),
             Step("apiserver", "test", f"{binary} tests/kubernetes/apiserver/run", ("build-binary",)),
