@@ -6,7 +6,6 @@ mod circles;
 mod dependencies;
 mod doctests;
 mod documents;
-mod engines;
 mod enums;
 mod files;
 mod imports;
@@ -16,6 +15,7 @@ mod samples;
 mod survivors;
 mod texts;
 mod versions;
+mod wires;
 
 use std::path::{Path, PathBuf};
 

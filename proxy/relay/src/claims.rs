@@ -1,5 +1,5 @@
 //! Claims on a shared capacity: how much of it a holder may take, and which claims give way once it is full. These are
-//! pure functions, so that every engine keeps the same rules.
+//! pure functions, so that all protocols have the same rules.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -13,21 +13,20 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::capacity::Permit;
 use crate::claims::{Claim, Need, Progress, give_way};
-use crate::engine::hyper::Hyper;
-use crate::engine::net::client::{Client, Stage};
-use crate::engine::net::pace::Verdict;
-use crate::engine::net::pool::Pool;
-use crate::engine::net::socket::Socket;
-use crate::engine::net::tls::Tls;
+use crate::conn::client::{Client, Stage};
+use crate::conn::pace::Verdict;
+use crate::conn::pool::Pool;
+use crate::conn::socket::Socket;
+use crate::conn::tls::Tls;
 use crate::request::in_flight::InFlight;
 use crate::state::{WorkerState, contain};
 use crate::watched::Watched;
+use crate::wire::Buffers;
 use crate::{Dropped, clock, limits};
 
 /// The connections of one worker.
 pub(crate) struct Connections {
     pub(crate) worker: Rc<WorkerState>,
-    pub(crate) engine: Rc<Hyper>,
     /// Idle connections, one pool for each upstream in the plan's order.
     pub(crate) pools: Vec<Pool>,
     /// Client connections, oldest first, and their tasks.
@@ -39,8 +38,7 @@ pub(crate) struct Connections {
     /// Tasks that read responses after their clients left.
     pub(crate) rests: RefCell<JoinSet<()>>,
     /// The memory that its connections share.
-    #[cfg(feature = "spike-engine")]
-    pub(crate) buffers: Rc<crate::wire::Buffers>,
+    pub(crate) buffers: Rc<Buffers>,
 }
 
 impl Connections {
@@ -49,14 +47,12 @@ impl Connections {
         let plan = &worker.plan;
         Rc::new(Self {
             worker: Rc::clone(worker),
-            engine: Rc::new(Hyper::new(worker)),
             pools: plan.upstreams.iter().map(|_| Pool::new(plan.pool_size, plan.pool_idle)).collect(),
             clients: RefCell::default(),
             connected: Cell::new(0),
             watched: Rc::default(),
             rests: RefCell::default(),
-            #[cfg(feature = "spike-engine")]
-            buffers: Rc::new(crate::wire::Buffers::new()),
+            buffers: Rc::new(Buffers::new()),
         })
     }
 

@@ -74,7 +74,6 @@ impl Leaving {
     }
 
     /// The tick at which the signal was sent.
-    #[cfg(feature = "spike-engine")]
     pub(crate) fn ordered_at(&self) -> Option<Tick> {
         self.ordered_at.get()
     }

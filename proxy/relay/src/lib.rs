@@ -3,8 +3,8 @@
 //! request the moment the client is gone.
 //!
 //! [`start()`] binds the plan's addresses and starts the workers; [`Running`] stops them. In the order of the path of a
-//! byte: `worker` accepts a connection, the `engine` serves it, `request` carries each request to the upstream,
-//! `response` carries the response back and passes it to the `metering`, and the [`mod@outbox`] takes the record.
+//! byte: `worker` accepts a connection, `wire` reads and writes it by its protocol, `request` and `response` decide, `carry`
+//! moves the bytes and passes them to the `metering`, and the [`mod@outbox`] takes the record.
 
 pub mod start;
 
@@ -12,9 +12,9 @@ pub mod plan;
 mod worker;
 
 mod carry;
+mod conn;
 mod connections;
-mod engine;
-#[cfg(feature = "spike-engine")]
+#[doc(hidden)]
 pub mod lone_worker;
 mod metering;
 mod request;
@@ -23,7 +23,6 @@ mod session;
 mod state;
 mod sweep;
 mod watched;
-#[cfg(feature = "spike-engine")]
 mod wire;
 
 mod capacity;
@@ -37,7 +36,6 @@ mod holder;
 pub mod limits;
 mod listen;
 pub mod outbox;
-mod proxy_header;
 mod redirected;
 pub mod rejection;
 pub mod shares;

@@ -18,9 +18,6 @@ pub const HEAD_FIELDS: usize = 100;
 /// limits"). The field itself is forwarded whole.
 pub const TRACESTATE_BYTES: usize = 512;
 
-/// Bytes taken from a client's socket in one read, into a buffer that all connections of a worker share.
-pub const CLIENT_READ_BYTES: usize = 16 * 1024;
-
 /// Bytes that one connection reads in a turn of its task. A frame of another stream waits until these are forwarded,
 /// and not until the whole backlog is.
 pub const TURN_READ_BYTES: usize = 16 * 1024;
@@ -33,7 +30,7 @@ pub const TLS_TURN_BYTES: usize = 2 * TURN_READ_BYTES;
 /// but for large certificates.
 pub const HANDSHAKE_READ_BYTES: usize = 4 * 1024;
 
-/// Bytes of plaintext that a TLS session keeps while the engine does not read, so that the end of the connection behind
+/// Bytes of plaintext that a TLS session keeps while it is not read, so that the end of the connection behind
 /// them is seen. It is the library's own bound: one record at most is read beyond it.
 pub const TLS_READ_AHEAD_BYTES: usize = 16 * 1024;
 
@@ -43,10 +40,6 @@ pub const CONTENT_LENGTH_MAX: u64 = i64::MAX as u64;
 /// The time for which a client connection may be idle: longer than the pools of common clients keep one (Go: 90 s is
 /// the longest default; most are at 5 to 60 s), so that clients close first and no request meets a closing socket.
 pub const CLIENT_IDLE: Duration = Duration::from_secs(95);
-
-/// The time after which an idle HTTP/1 connection releases its buffers, some 16 KiB of resident memory. The next
-/// request allocates them again within microseconds.
-pub const RELEASE_AFTER: Duration = Duration::from_millis(200);
 
 /// The time for which an HTTP/1 connection may be idle at the end of the drain's delay, and later: a client in a dialog
 /// sends its next request within it, and learns from the response that the connection ends.
@@ -116,7 +109,7 @@ pub const CLOSING_REMEMBERED_NS: u64 = 600_000_000_000;
 /// Threads for name resolution, per worker; they end when unused.
 pub const RESOLVER_THREADS: usize = 4;
 
-/// Under HTTP/2 the proxy does not see the client's socket: if the engine polls a body again after this time, the body
+/// Under HTTP/2 the proxy does not see the client's socket: if the library polls a body again after this time, the body
 /// counts as waiting for the client; a shorter time is the proxy's own turn.
 pub const CLIENT_WAIT_MIN_NS: u64 = 1_000_000;
 

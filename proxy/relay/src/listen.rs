@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use crate::engine::net::socket::Socket as ClientSocket;
+use crate::conn::socket::Socket as ClientSocket;
 use crate::{ListenAddress, limits};
 
 /// A bound listener of one worker.

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 
 use tokio::net::UnixStream;
 
+use crate::conn::socket::Socket;
 use crate::connections::Connections;
-use crate::engine::net::socket::Socket;
 use crate::outbox::Outbox;
 use crate::state::{Capacities, Shared, WorkerState, contain};
-use crate::wire::h1::serve_connection;
+use crate::wire::serve::serve;
 use crate::{Control, Observer, Plan};
 
 /// A worker that serves the connections that its caller gives it.
@@ -28,7 +28,7 @@ impl LoneWorker {
     pub async fn serve(&self, client: UnixStream) {
         let peer = (Ipv4Addr::LOCALHOST.into(), false);
         let client = self.0.client(Socket::Unix(client), None, peer);
-        let serving = serve_connection(Rc::clone(&self.0), 0, client);
+        let serving = serve(Rc::clone(&self.0), 0, client);
         contain(Rc::clone(&self.0.worker), serving).await;
     }
 

@@ -1,5 +1,5 @@
-//! One request: all decisions about it, by its head, and by its body where they depend on that. They do no I/O and know no
-//! engine. `carry` moves its bytes.
+//! One request: all decisions about it, by its head, and by its body where they depend on that. They do no I/O and know
+//! no protocol. `carry` moves its bytes.
 
 pub(crate) mod admission;
 pub(crate) mod answer;
@@ -40,7 +40,7 @@ use self::tenant::{TenantResolver, resolve_by_body};
 use self::upstream_head::{rewrite, target};
 pub(crate) use self::usage::Edited;
 use self::usage::{Usage, UsagePolicy};
-use crate::engine::net::client::Client;
+use crate::conn::client::Client;
 use crate::metering::metered::Metered;
 use crate::metering::trace::Received;
 use crate::metering::work::Work;

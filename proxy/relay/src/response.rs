@@ -1,5 +1,5 @@
 //! The response to one request: its head and each slice of its body are shown to the exchange, and the effects of added
-//! options are removed from it. These calls do no I/O and are the same for every engine. The drop of a response before
+//! options are removed from it. These calls do no I/O and are the same for all protocols. The drop of a response before
 //! its end means that the client left.
 
 mod edit;

@@ -15,7 +15,6 @@ use meter::Load;
 
 use crate::capacity::Capacity;
 use crate::drain::Leaving;
-use crate::engine::net::read_budget::Turn;
 use crate::holder::{Holders, Resource};
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
@@ -86,8 +85,6 @@ pub(crate) struct WorkerState {
     pub(crate) cutting: Cell<bool>,
     /// True from the start of the drain: each HTTP/1 response then ends its connection.
     pub(crate) draining: Cell<bool>,
-    /// The counter of the turns of its tasks.
-    pub(crate) turn: Turn,
     /// The signal to every connection to end.
     pub(crate) leaving: Leaving,
     /// Requests without a complete answer so far. Only this thread writes it.
@@ -143,7 +140,6 @@ impl WorkerState {
             detached,
             cutting: Cell::new(false),
             draining: Cell::new(false),
-            turn: Turn::default(),
             leaving: Leaving::default(),
             in_flight,
         })
@@ -220,7 +216,6 @@ impl WorkerState {
 pub(crate) async fn contain(worker: Rc<WorkerState>, task: impl Future<Output = ()>) {
     let mut task = pin!(task);
     std::future::poll_fn(|cx| {
-        worker.turn.begin();
         clock::begin_turn();
         let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
             worker.dropped(Dropped::Panic);

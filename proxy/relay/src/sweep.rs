@@ -1,18 +1,22 @@
-//! Once a second: ends bodies of clients that are too slow, and, where a shared capacity is short, those that give way
+//! Once a second: ends client connections that wait too long for a request, bodies of clients that are too slow, and, where a shared capacity is short, those that give way
 //! by the rules of [`claims`](crate::claims).
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::capacity::Capacity;
 use crate::claims::{self, Claim, Need, Progress};
+use crate::conn::client::{Client, Stage};
+use crate::conn::pace::{MinimumSpeed, Verdict};
 use crate::connections::Connections;
-use crate::engine::net::pace::{MinimumSpeed, Verdict};
 use crate::holder::Holder;
 use crate::request::in_flight::{Carrier, InFlight};
-use crate::{Dropped, clock};
+use crate::state::WorkerState;
+use crate::{Dropped, clock, limits};
 
 /// Checks the requests and connections of one worker; called once a second.
 pub(crate) fn sweep(connections: &Connections) {
+    end_overdue(connections);
     judge(connections);
     unread(connections);
     let capacities = &connections.worker.capacities;
@@ -27,6 +31,32 @@ pub(crate) fn sweep(connections: &Connections) {
         usize::from(in_flight.carrier.get() == Carrier::Socket) + usize::from(in_flight.is_http1())
     };
     give_way(&capacities.sockets, connections, Verdict::OverShare, sockets, None);
+}
+
+/// Ends client connections that have waited too long for a request. Those of HTTP/2, which announce their end, have
+/// deadlines of their own.
+fn end_overdue(connections: &Connections) {
+    let worker = &connections.worker;
+    for (client, task) in connections.clients.borrow().values() {
+        if !client.is_http2() && is_overdue(worker, client) {
+            client.count_overdue(worker);
+            task.abort();
+            let client = Rc::clone(client);
+            connections.read_on(async move { client.linger().await });
+        }
+    }
+}
+
+/// Returns true if a connection has waited too long for a request.
+fn is_overdue(worker: &WorkerState, client: &Client) -> bool {
+    let since = client.since();
+    let (since, limit) = match (client.stage().0, worker.leaving.ordered_at()) {
+        (Stage::Busy | Stage::Ended, _) => return false,
+        (Stage::Fresh | Stage::Idle, Some(ordered)) => (since.max(ordered), limits::LAST_IDLE),
+        (Stage::Idle, None) => (since, limits::CLIENT_IDLE),
+        (Stage::Fresh | Stage::Head, _) => (since, worker.plan.head_timeout),
+    };
+    u128::from(clock::now().since(since)) >= limit.as_nanos()
 }
 
 /// Ends requests that are too slow, and removes those that need no more checks.

@@ -2,8 +2,10 @@
 //! connection is read and written by the same calls: one to a client receives the request and sends the response, one to
 //! an upstream the reverse. Nothing waits: each call goes as far as it can, and a task that cannot go on is woken.
 
+pub(crate) mod failure;
 pub(crate) mod h1;
 pub(crate) mod h2;
+pub(crate) mod serve;
 pub(crate) mod upstream;
 
 use std::cell::RefCell;
@@ -17,7 +19,7 @@ use http::request::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http1::Lines;
 
-use crate::engine::SendFailure;
+use self::failure::SendFailure;
 use crate::request::reject::Stop;
 
 /// Bytes of one read.

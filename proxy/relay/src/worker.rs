@@ -10,28 +10,22 @@ use std::sync::atomic::AtomicUsize;
 use std::task::Poll;
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
 use rustls::ServerConfig;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::capacity::Permit;
-use crate::carry::forward;
+use crate::conn::client::Client;
+use crate::conn::socket::Socket;
+use crate::conn::tls::Tls;
 use crate::connections::Connections;
 use crate::drain::Phase;
-use crate::engine::Served;
-use crate::engine::net::client::Client;
-use crate::engine::net::client_stream::ClientStream;
-use crate::engine::net::socket::Socket;
-use crate::engine::net::tls::Tls;
-use crate::engine::net::tunnel;
 use crate::listen::{Accepting, Listener};
-use crate::metering::metered::Metered;
 use crate::redirected;
-use crate::request::in_flight::InFlight;
 use crate::state::{Shared, WorkerState, contain};
 use crate::sweep::sweep;
+use crate::wire::serve::serve;
 use crate::{Dropped, Observer, clock, limits};
 
 /// The parts from which a worker is started.
@@ -61,13 +55,13 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
         .enable_time()
         .max_blocking_threads(limits::RESOLVER_THREADS)
         .build_local(LocalOptions::default())?;
-    let done = runtime.block_on(serve(start));
+    let done = runtime.block_on(work(start));
     // Connections that were cut end with their tasks; a pending name resolution is not awaited.
     runtime.shutdown_background();
     done
 }
 
-async fn serve(start: Start) -> io::Result<()> {
+async fn work(start: Start) -> io::Result<()> {
     let Start { shared, observer, listeners, in_flight, mut phase } = start;
     let worker = WorkerState::new(shared, observer, in_flight);
     let connections = Connections::new(&worker);
@@ -204,10 +198,8 @@ fn spawn_connection(
     place: Place,
     tasks: &mut JoinSet<()>,
 ) {
-    #[cfg(feature = "spike-engine")]
-    use crate::wire::h1::serve_connection;
     // Boxed once: each future around it would otherwise contain it twice, at both ends of the move.
-    let serving = Box::pin(serve_connection(Rc::clone(connections), upstream, Rc::clone(&client)));
+    let serving = Box::pin(serve(Rc::clone(connections), upstream, Rc::clone(&client)));
     let serving = contain(Rc::clone(&connections.worker), serving);
     let remembered = Remembered { connections: Rc::clone(connections), client: Rc::clone(&client) };
     let (place, socket_place) = place;
@@ -218,46 +210,6 @@ fn spawn_connection(
     });
     connections.remember(client, task);
     while tasks.try_join_next().is_some() {}
-}
-
-/// Serves one client connection of an upstream's listener until it ends; dropping the future cuts the connection.
-pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usize, client: Rc<Client>) {
-    let serving = {
-        let (connections, client) = (Rc::clone(&connections), Rc::clone(&client));
-        let engine = Rc::clone(&connections.engine);
-        engine.serve(Rc::clone(&client), move |request| {
-            forward(Rc::clone(&connections), Rc::clone(&client), upstream, request)
-        })
-    };
-    if let Served::Switched(first) = serving.await {
-        // Boxed, because every connection's future would have space for it, and few are tunnels.
-        Box::pin(serve_tunnel(&connections, upstream, &client, first)).await;
-    }
-    count_slow(&connections, &client);
-}
-
-/// Serves a connection that switched protocols until it ends. `first`: the bytes that were read after its request.
-pub(crate) async fn serve_tunnel(
-    connections: &Rc<Connections>,
-    upstream: usize,
-    client: &Rc<Client>,
-    first: Bytes,
-) {
-    let Some(switched) = client.switched(upstream) else { return };
-    let (upstream_io, session) = *switched;
-    let metered = Metered::not(&connections.worker);
-    // The request lasts as long as its tunnel.
-    let worker = (&connections.worker, &connections.watched);
-    let _in_flight = InFlight::new(worker, upstream, client, metered, (true, true));
-    let left = client.left_tunnel(session.is_some());
-    tunnel::run((ClientStream(Rc::clone(client)), left), first, upstream_io, session).await;
-}
-
-/// Counts a connection that ended because its client took no bytes.
-pub(crate) fn count_slow(connections: &Connections, client: &Client) {
-    if client.has_timed_out() {
-        connections.worker.dropped(Dropped::SlowClient);
-    }
 }
 
 /// The place of a client connection: its own in this worker, and its socket's in the process.
@@ -333,8 +285,6 @@ async fn sweep_forever(connections: Rc<Connections>) {
         tokio::time::sleep(limits::SWEEP).await;
         connections.sweep();
         sweep(&connections);
-        #[cfg(feature = "spike-engine")]
-        crate::wire::h1::sweep(&connections);
     }
 }
 
@@ -346,20 +296,4 @@ async fn all_ended(tasks: &RefCell<JoinSet<()>>) {
         if tasks.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The bytes of the future that a function returns.
-    const fn future_bytes<A, B, C, F>(_: &impl Fn(A, B, C) -> F) -> usize {
-        size_of::<F>()
-    }
-
-    #[test]
-    fn waiting_connection_has_a_small_future() {
-        let bytes = future_bytes(&serve_connection);
-        assert!(bytes <= 1700, "{bytes}");
-    }
 }

@@ -18,7 +18,6 @@ mod metering;
 mod on_hyper;
 mod on_hyper_http2;
 mod on_hyper_tls;
-#[cfg(feature = "spike-engine")]
 mod pair;
 mod paying;
 mod placeholders;

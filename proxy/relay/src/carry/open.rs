@@ -1,20 +1,12 @@
-//! Opens the connection that carries a request, and decides if a request that failed is sent again.
+//! Decides which connection carries a request, and if a request that failed is sent again.
 
-use std::io;
-
-use connect::{ConnectError, Offer, Stream};
 use http::header::UPGRADE;
 use http::{HeaderMap, Uri};
 
-use crate::capacity::Permit;
-use crate::connections::Connections;
-use crate::engine::SendFailure;
-use crate::engine::net::header_list::list_bytes;
-use crate::engine::net::pool::{Need, Pool};
+use crate::conn::header_list::list_bytes;
+use crate::conn::pool::{Need, Pool};
 use crate::limits;
-use crate::request::answer::Answer;
-use crate::request::in_flight::InFlight;
-use crate::request::reject::unconnected;
+use crate::wire::failure::SendFailure;
 
 /// The attempts to send one request.
 #[derive(Clone, Copy)]
@@ -35,7 +27,6 @@ impl Attempts {
     }
 
     /// An attempt that needs HTTP/1.1.
-    #[cfg(feature = "spike-engine")]
     pub(crate) fn by_http1(self) -> Self {
         Self { is_upgrade: true, ..self }
     }
@@ -74,39 +65,4 @@ impl Attempts {
 fn is_long(target: &Uri, fields: &HeaderMap) -> bool {
     let target = target.path_and_query().map_or(0, |target| target.as_str().len());
     target + list_bytes(fields) > limits::H2_SHARED_LIST_BYTES
-}
-
-/// Opens a connection, or waits while another request opens one that carries both. `take` takes one from the pool;
-/// `start` makes one of a stream and its place among all sockets.
-pub(crate) async fn open<C>(
-    connections: &Connections,
-    in_flight: &InFlight,
-    need: Need,
-    take: impl Fn(&Pool) -> Option<C>,
-    start: impl AsyncFnOnce(&Pool, Stream, Permit) -> io::Result<C>,
-) -> Result<C, Answer> {
-    let plan = &in_flight.worker.plan;
-    let (upstream, pool) = (&plan.upstreams[in_flight.upstream], &connections.pools[in_flight.upstream]);
-    while need == Need::Any
-        && let Some(opened) = pool.shared.awaited()
-    {
-        let is_opened = opened.await;
-        if let Some(connection) = take(pool) {
-            return Ok(connection);
-        }
-        // Others took its streams, and a further connection is being opened. After a failure, nothing is waited for.
-        if !is_opened {
-            break;
-        }
-    }
-    let opening = (need == Need::Any).then(|| pool.shared.opening());
-    let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
-    let offer = if need == Need::Http1 { Offer::Http1 } else { Offer::Http1OrHttp2 };
-    let opened = async {
-        let stream = upstream.target.connect(offer, plan.connect_timeout).await?;
-        start(pool, stream, place).await.map_err(ConnectError::Io)
-    };
-    let opened = opened.await.map_err(|error| unconnected(&upstream.name, &error));
-    drop(opening);
-    opened
 }

@@ -24,7 +24,6 @@ pub(crate) use self::attempts::{Ended, Request, begin};
 use self::upload::Upload;
 use super::held_timer::HeldTimer;
 use super::open::Attempts;
-use crate::engine::SendFailure;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
@@ -33,6 +32,7 @@ use crate::request::second_attempt::is_refusal;
 use crate::response::interim::Interim;
 use crate::response::{Response, Undecided, Verdict};
 use crate::session::{self, Session, answered};
+use crate::wire::failure::SendFailure;
 use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Unanswered, Up};
 use crate::{Passthrough, clock, limits};
 

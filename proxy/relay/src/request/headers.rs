@@ -19,7 +19,7 @@ pub(crate) fn for_upstream(headers: HeaderMap, upgrade: bool) -> HeaderMap {
         // hop only.
         TE if trailers => Some(HeaderValue::from_static("trailers")),
         TE => None,
-        // The engine answers the client's 100-continue itself, when the upstream reads the body.
+        // The client's 100-continue is answered on its own hop, when the upstream takes the body.
         EXPECT if value.as_bytes().eq_ignore_ascii_case(b"100-continue") => None,
         _ => Some(value),
     })

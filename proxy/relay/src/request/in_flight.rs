@@ -9,9 +9,9 @@ use std::time::Duration;
 use meter::{DEFAULT_TENANT, Tick};
 
 use crate::claims::Progress;
-use crate::engine::net::client::Client;
-use crate::engine::net::pace::Pace;
-use crate::engine::net::stream::Stream;
+use crate::conn::client::Client;
+use crate::conn::pace::Pace;
+use crate::conn::stream::Stream;
 use crate::holder::{Holder, Key};
 use crate::metering::metered::Metered;
 use crate::state::WorkerState;
@@ -218,11 +218,6 @@ impl InFlight {
             Phase::Waiting(end) => Some(end),
             Phase::Answering(end) => end,
         }
-    }
-
-    /// Returns true if more of its body may come.
-    pub(crate) fn is_open(&self) -> bool {
-        self.upload_end().is_none()
     }
 
     pub(crate) fn is_complete(&self) -> bool {

@@ -5,8 +5,8 @@ use connect::ConnectError;
 use super::answer::Answer;
 use super::in_flight::InFlight;
 use crate::clock;
-use crate::engine::{BodyError, SendFailure};
 use crate::state::WorkerState;
+use crate::wire::failure::{BodyError, SendFailure};
 
 /// The reason why a request ends here.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use http::request::Parts;
 use super::h1::Http1Up;
 use super::h2::up::Http2Up;
 use super::{Buffers, Framing, Part, Received, Take, Unanswered, Up, Wire};
-use crate::engine::SendFailure;
-use crate::engine::net::tunnel::UpstreamIo;
+use crate::conn::tunnel::UpstreamIo;
 use crate::request::reject::Stop;
+use crate::wire::failure::SendFailure;
 
 /// A connection to an upstream.
 #[expect(clippy::large_enum_variant, reason = "most connections have the larger one")]

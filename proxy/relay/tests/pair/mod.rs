@@ -2,6 +2,7 @@
 
 mod canonical;
 mod laws;
+#[expect(dead_code, reason = "the framing crate's tests use the rest")]
 #[path = "../../../http1/tests/messages/naive.rs"]
 mod naive;
 mod run;

@@ -12,10 +12,10 @@ use exchange::is_sealed;
 use super::upload::Upload;
 use crate::capacity::Permit;
 use crate::carry::slices::Slices;
-use crate::engine::BodyError;
-use crate::engine::net::pace::Verdict;
+use crate::conn::pace::Verdict;
 use crate::request::gathered::Gathered;
 use crate::request::in_flight::InFlight;
+use crate::wire::failure::BodyError;
 use crate::wire::{Buffers, Down};
 
 /// Buffers the whole body, if it has at most `most` bytes and there is memory for them. It remains the body to send.

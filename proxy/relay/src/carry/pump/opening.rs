@@ -1,15 +1,16 @@
 //! The connection for one attempt: from the pool, or a new one, by the protocol that both agree on.
 
-use connect::Protocol;
+use connect::{ConnectError, Offer, Protocol};
 
-use crate::carry::open::{Attempts, open};
+use crate::carry::open::Attempts;
+use crate::conn::pool::{Need, Transport};
+use crate::conn::upstream_socket::UpstreamSocket;
 use crate::connections::Connections;
-use crate::engine::hyper::Http2Connection;
-use crate::engine::net::pool::{Need, Pool, Transport};
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
+use crate::request::reject::unconnected;
 use crate::wire::h1::Http1Up;
-use crate::wire::h1::upstream_socket::UpstreamSocket;
+use crate::wire::h2::shared_connection::Http2Connection;
 use crate::wire::h2::up::Http2Up;
 use crate::wire::upstream::Upstream;
 
@@ -30,30 +31,60 @@ pub(super) async fn upstream(
         // The server may have ended an idle connection: the runtime reads that first.
         tokio::task::yield_now().await;
     }
-    let take = |pool: &Pool| pool.take_transport(need).map(|transport| (transport, true));
-    let (transport, is_reused) = match take(pool) {
-        Some(taken) => taken,
-        None => {
-            let start = async |pool: &Pool, stream: connect::Stream, place| match stream.protocol() {
-                Protocol::Http1 => {
-                    pool.shared.forget();
-                    Ok((Transport::Socket(UpstreamSocket::new(stream, place)), false))
-                }
-                Protocol::Http2 => {
-                    let connection = Http2Connection::start(worker, stream, place).await?;
-                    Ok((Transport::Stream(pool.add_shared(connection, need)), false))
-                }
-            };
-            // Boxed: most requests find a connection.
-            Box::pin(open(connections, in_flight, need, take, start)).await?
-        }
+    let (transport, is_reused) = match pool.take(need) {
+        Some(taken) => (taken, true),
+        // Boxed: most requests find a connection.
+        None => Box::pin(open(connections, in_flight, need)).await?,
     };
     Ok(match transport {
         Transport::Socket(socket) => {
-            Upstream::Http1(Http1Up::new((socket, is_reused), slot, &pool.sockets, in_flight))
+            Upstream::Http1(Http1Up::new((socket, is_reused), slot, &pool.idle, in_flight))
         }
         Transport::Stream(place) => {
             Upstream::Http2(Box::new(Http2Up::new(place, is_reused, slot, in_flight)))
         }
     })
+}
+
+/// Opens a connection, or waits while another request opens one that carries both. Also returns true if it may have
+/// carried a request.
+async fn open(
+    connections: &Connections,
+    in_flight: &InFlight,
+    need: Need,
+) -> Result<(Transport, bool), Answer> {
+    let worker = &in_flight.worker;
+    let (upstream, pool) =
+        (&worker.plan.upstreams[in_flight.upstream], &connections.pools[in_flight.upstream]);
+    while need == Need::Any
+        && let Some(opened) = pool.shared.awaited()
+    {
+        let is_opened = opened.await;
+        if let Some(taken) = pool.take(need) {
+            return Ok((taken, true));
+        }
+        // Others took its streams, and a further connection is being opened. After a failure, nothing is waited for.
+        if !is_opened {
+            break;
+        }
+    }
+    // Its drop ends the wait of others, after the connection was added.
+    let _opening = (need == Need::Any).then(|| pool.shared.opening());
+    let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
+    let offer = if need == Need::Http1 { Offer::Http1 } else { Offer::Http1OrHttp2 };
+    let opened = async {
+        let stream = upstream.target.connect(offer, worker.plan.connect_timeout).await?;
+        Ok(match stream.protocol() {
+            Protocol::Http1 => {
+                pool.shared.forget();
+                Transport::Socket(UpstreamSocket::new(stream, place))
+            }
+            Protocol::Http2 => {
+                let started = Http2Connection::start(worker, stream, place).await;
+                Transport::Stream(pool.add_shared(started.map_err(ConnectError::Io)?, need))
+            }
+        })
+    };
+    let opened = opened.await.map_err(|error| unconnected(&upstream.name, &error));
+    opened.map(|transport| (transport, false))
 }

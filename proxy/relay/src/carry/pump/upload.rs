@@ -11,13 +11,13 @@ use http::HeaderMap;
 
 use crate::capacity::Permit;
 use crate::clock;
-use crate::engine::net::pace::Verdict;
-use crate::engine::{BodyError, SendFailure};
+use crate::conn::pace::Verdict;
 use crate::limits::BUFFER_BYTES;
 use crate::request::forwarded;
 use crate::request::in_flight::InFlight;
 use crate::request::reject::Stop;
 use crate::request::tenant::TenantResolver;
+use crate::wire::failure::{BodyError, SendFailure};
 use crate::wire::{Buffers, Down, Part, Received, Take, Up};
 
 /// The body of one request.

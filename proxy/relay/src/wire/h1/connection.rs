@@ -7,98 +7,35 @@ use bytes::Bytes;
 use http::header::CONNECTION;
 use http::{HeaderValue, Response, StatusCode};
 use http1::{Version, write_field};
-use meter::Tick;
 
 use super::down::{Asked, Http1Down};
 use super::request::{Next, poll_next};
+use crate::Refusal;
 use crate::carry::pump::{Ended, Finish, Pump, begin};
 use crate::carry::rest;
+use crate::conn::client::Client;
+use crate::conn::socket::Output;
 use crate::connections::Connections;
-use crate::engine::net::client::{Client, Stage};
-use crate::engine::net::socket::Output;
 use crate::request::reject::Stop;
-use crate::state::WorkerState;
 use crate::wire::upstream::Upstream;
-use crate::{Refusal, clock, limits, worker};
 
 /// A request of this protocol.
 type Http1Pump = Pump<Upstream, Http1Down>;
 
-/// The reason why no further request of a client's connection is served here.
-enum Outcome {
+/// The reason why no further request of a client's connection is served.
+pub(crate) enum Outcome {
     /// It ends after its last response.
     Ended,
     /// It ends at once: the client left, or its response is truncated.
     Cut,
-    /// It is not served here.
-    HandedOver,
     /// It switched protocols.
     Switched,
 }
 
-/// Ends client connections that have waited too long for a request.
-pub(crate) fn sweep(connections: &Connections) {
-    let worker = &connections.worker;
-    let now = clock::now();
-    for (client, task) in connections.clients.borrow().values() {
-        if client.is_raw() && is_overdue(worker, client, now) {
-            client.count_overdue(worker);
-            task.abort();
-            let client = Rc::clone(client);
-            connections.read_on(async move { client.linger().await });
-        }
-    }
-}
-
-/// Returns true if a connection has waited too long for a request.
-fn is_overdue(worker: &WorkerState, client: &Client, now: Tick) -> bool {
-    let since = client.since();
-    let (since, limit) = match (client.stage().0, worker.leaving.ordered_at()) {
-        (Stage::Busy, _) => return false,
-        (Stage::Fresh | Stage::Idle, Some(ordered)) => (since.max(ordered), limits::LAST_IDLE),
-        (Stage::Idle, None) => (since, limits::CLIENT_IDLE),
-        (Stage::Fresh | Stage::Head, _) => (since, worker.plan.head_timeout),
-    };
-    u128::from(now.since(since)) >= limit.as_nanos()
-}
-
-/// Serves a client's connection here, or by hyper, or as a tunnel.
-pub(crate) async fn serve_connection(connections: Rc<Connections>, upstream: usize, client: Rc<Client>) {
-    let outcome = serve(&connections, &client, upstream).await;
-    // It does not wait for a request any more.
-    client.set_raw(false);
-    // Boxed: a connection with a request does not need their memory.
-    match outcome {
-        Outcome::HandedOver => {
-            return Box::pin(worker::serve_connection(connections, upstream, client)).await;
-        }
-        Outcome::Switched => {
-            let first = client.take_first(usize::MAX).unwrap_or_default();
-            Box::pin(worker::serve_tunnel(&connections, upstream, &client, first)).await;
-        }
-        Outcome::Ended => Box::pin(client.linger()).await,
-        Outcome::Cut => {}
-    }
-    worker::count_slow(&connections, &client);
-}
-
 /// Serves a client's connection. Futures of rare events are boxed: the connection has memory for its requests only.
-async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize) -> Outcome {
-    let worker = &connections.worker;
+pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize) -> Outcome {
+    let (worker, buffers) = (&connections.worker, &connections.buffers);
     let plan = &worker.plan;
-    client.set_raw(true);
-    let buffers = &connections.buffers;
-    // Most connections have nothing before their first request.
-    let is_before = client.is_tls() || client.awaits_header();
-    let is_http2 = match !is_before || Box::pin(client.establish(worker)).await {
-        true => client.speaks_http2(&buffers.read).await.ok().flatten(),
-        false => None,
-    };
-    match is_http2 {
-        Some(false) => {}
-        Some(true) => return Outcome::HandedOver,
-        None => return Outcome::Ended,
-    }
     // Written in place: the future has memory for one request.
     let mut pump = None;
     loop {
@@ -201,20 +138,4 @@ async fn send(client: &Client, response: Response<Bytes>, asked: Asked) {
     }
     // A session keeps records that its socket did not take.
     let _flushed = poll_fn(|cx| client.poll_flush(cx)).await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The bytes of the future that a function returns.
-    const fn future_bytes<A, B, C, F>(_: &impl Fn(A, B, C) -> F) -> usize {
-        size_of::<F>()
-    }
-
-    #[test]
-    fn stream_has_a_small_future() {
-        let bytes = future_bytes(&serve_connection);
-        assert!(bytes <= 800, "{bytes}");
-    }
 }

@@ -15,12 +15,12 @@ use tokio::task::coop;
 
 use super::fields;
 use super::writer::Writer;
-use crate::engine::net::client::Client;
-use crate::engine::net::socket::Output;
-use crate::engine::{BodyError, SendFailure};
+use crate::conn::client::Client;
+use crate::conn::socket::Output;
 use crate::limits;
 use crate::request::headers;
 use crate::request::reject::Stop;
+use crate::wire::failure::{BodyError, SendFailure};
 use crate::wire::{Buffers, Down, Framing, Head, Part, Received, Take, Wire};
 
 /// The answer to `Expect: 100-continue`.

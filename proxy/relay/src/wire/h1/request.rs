@@ -12,7 +12,7 @@ use super::down::{Asked, Http1Down};
 use super::fields;
 use crate::carry::pump::Request;
 use crate::clock;
-use crate::engine::net::client::Client;
+use crate::conn::client::Client;
 use crate::request::headers;
 use crate::wire::Buffers;
 

@@ -14,15 +14,15 @@ use http::{HeaderMap, Method, StatusCode};
 use http1::{Body, Fault, Lines, ResponseBody, StatusLine, Table, Version, request, response, response_body};
 
 use super::fields;
-use super::upstream_socket::UpstreamSocket;
 use super::writer::Writer;
 use crate::capacity::Permit;
-use crate::engine::SendFailure;
-use crate::engine::net::idle::IdlePool;
-use crate::engine::net::tunnel::UpstreamIo;
+use crate::conn::idle::IdlePool;
+use crate::conn::tunnel::UpstreamIo;
+use crate::conn::upstream_socket::UpstreamSocket;
 use crate::request::headers;
 use crate::request::in_flight::{Carrier, InFlight};
 use crate::request::reject::Stop;
+use crate::wire::failure::SendFailure;
 use crate::wire::{Buffers, Framing, Head, Part, Received, Take, Up, Wire};
 
 /// A connection with its request.
@@ -32,7 +32,7 @@ pub(crate) struct Http1Up {
     /// The place of the request among the upstream's active connections.
     slot: Permit,
     /// The pool of the connection.
-    pool: Rc<IdlePool<UpstreamSocket>>,
+    pool: Rc<IdlePool>,
     writer: Writer,
     state: State,
     /// True if the response has no body: the method is `HEAD`.
@@ -66,7 +66,7 @@ impl Http1Up {
     pub(crate) fn new(
         (mut socket, is_reused): (UpstreamSocket, bool),
         slot: Permit,
-        pool: &Rc<IdlePool<UpstreamSocket>>,
+        pool: &Rc<IdlePool>,
         in_flight: &InFlight,
     ) -> Self {
         socket.charge(in_flight.holder.clone());

@@ -1,6 +1,7 @@
 //! A stream of a client's HTTP/2 connection, for one request and its response. Hyper's server reads and writes the
 //! connection: it gives the body of the request in frames, and takes that of the response in pieces.
 
+use std::error::Error as _;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
@@ -10,17 +11,17 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, Response, Version};
 use http_body::Body as _;
+use hyper::body::Incoming;
 
-use crate::engine::hyper::RequestBody;
-use crate::engine::{BodyError, SendFailure};
 use crate::limits;
 use crate::request::headers;
 use crate::request::reject::Stop;
+use crate::wire::failure::{BodyError, SendFailure};
 use crate::wire::{Buffers, Down, Framing, Head, Part, Received, Take, Wire};
 
 /// A stream with a request of which the head was read.
 pub(super) struct Http2Down {
-    body: RequestBody,
+    body: Incoming,
     /// The rest of a frame of it.
     ahead: Bytes,
     /// Its end, once that was received.
@@ -41,7 +42,7 @@ struct Outbox {
 
 impl Http2Down {
     /// A stream of which nothing of the body was read.
-    pub(super) fn new(body: RequestBody) -> Self {
+    pub(super) fn new(body: Incoming) -> Self {
         Self { body, ahead: Bytes::new(), last: None, response: Outbox::default() }
     }
 
@@ -89,7 +90,7 @@ impl Wire for Http2Down {
                 Some(Ok(Ok(data))) => *ahead = data,
                 Some(Ok(Err(frame))) => *last = Some(Ok(frame.into_trailers().unwrap_or_default())),
                 None => *last = Some(Ok(HeaderMap::new())),
-                Some(Err(error)) => *last = Some(Err(error.into())),
+                Some(Err(error)) => *last = Some(Err(unread(&error))),
             }
         }
         let read = ahead.split_to(ahead.len().min(buffer.len()));
@@ -164,5 +165,14 @@ impl Down for Http2Down {
     /// A stream whose client leaves is dropped.
     fn poll_gone(&mut self, _: &mut Context<'_>, _: &Buffers) -> Poll<()> {
         Poll::Pending
+    }
+}
+
+/// The reason why a body cannot be read.
+fn unread(error: &hyper::Error) -> BodyError {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    match cause.map(io::Error::kind) {
+        Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => BodyError::Malformed,
+        _ => BodyError::ClientGone,
     }
 }

@@ -8,65 +8,74 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body::{Body, Frame};
-use meter::Tick;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
 
 use super::down::Http2Down;
 use crate::carry::handed::Handed;
 use crate::carry::pump::{self, Ended, Finish, Pump, begin};
 use crate::carry::rest;
 use crate::clock;
+use crate::conn::client::Client;
 use crate::connections::Connections;
-use crate::engine::Cut;
-use crate::engine::hyper::RequestBody;
-use crate::engine::net::client::Client;
-use crate::request::answer::Answer;
 use crate::request::reject::Stop;
 use crate::wire::upstream::Upstream;
 
 /// The body of a response.
-pub(crate) struct StreamBody {
+pub(super) struct StreamBody {
     connections: Rc<Connections>,
-    /// `None` once the response has ended.
-    pump: Option<Box<Pump<Upstream, Http2Down>>>,
+    state: State,
     handed: Handed,
-    /// True if the body is truncated. The bytes before that must reach the client first.
-    is_cut: bool,
 }
 
-/// Forwards a request, which began at `begun`, and returns its response, or the answer of the proxy; `None` if the client
-/// left.
-pub(crate) async fn forward(
+/// The state of a response.
+enum State {
+    /// It comes from the upstream.
+    Forwarded(Box<Pump<Upstream, Http2Down>>),
+    /// It is an answer of the proxy, or has ended: these bytes are left.
+    Own(Bytes),
+    /// It is truncated. The bytes before that must reach the client first.
+    Cut,
+}
+
+/// The client left before its response, or the response is truncated: the stream is reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no response, or not all of it")]
+pub(super) struct Cut;
+
+/// Forwards a request and returns its response, or the answer of the proxy; an error means that the client left.
+pub(super) async fn forward(
     connections: Rc<Connections>,
     (client, upstream): (Rc<Client>, usize),
-    request: Request<RequestBody>,
-    begun: Tick,
-) -> Option<Result<Response<StreamBody>, Answer>> {
+    request: Request<Incoming>,
+) -> Result<Response<StreamBody>, Cut> {
+    let begun = clock::now();
     let (parts, body) = request.into_parts();
     let has_body = !body.is_end_stream();
     let request = pump::Request { parts, head: Bytes::new(), has_body, begun };
     let request = Box::new((request, Http2Down::new(body)));
     let mut pump = None;
     let begun = begin(&connections, (&client, upstream), request, &mut pump).await;
-    let ended = match begun {
-        Ok(()) => {
-            let mut pump = Box::new(pump?);
-            match head(&connections, &mut pump).await {
-                Ok(head) => {
-                    let mut handed = Handed::default();
-                    // The client's first window may be empty: then hyper does not poll the body.
-                    handed.hand(&pump.in_flight, 0, clock::now());
-                    let body = StreamBody { connections, pump: Some(pump), handed, is_cut: false };
-                    return Some(Ok(head?.map(|()| body)));
-                }
-                Err(stop) => Ended::of(&pump.in_flight, stop),
+    let mut handed = Handed::default();
+    let ended = match (begun, pump.map(Box::new)) {
+        (Ok(()), Some(mut pump)) => match head(&connections, &mut pump).await {
+            Ok(head) => {
+                // The client's first window may be empty: then the library does not poll the body.
+                handed.hand(&pump.in_flight, 0, clock::now());
+                let body = StreamBody { connections, state: State::Forwarded(pump), handed };
+                return head.map(|head| head.map(|()| body)).ok_or(Cut);
             }
-        }
-        Err(ended) => ended,
+            Err(stop) => Ended::of(&pump.in_flight, stop),
+        },
+        (Err(ended), _) => ended,
+        (Ok(()), None) => Ended::Gone,
     };
     match ended {
-        Ended::Gone => None,
-        Ended::Answered(answer, _) => Some(Err(*answer)),
+        Ended::Gone => Err(Cut),
+        Ended::Answered(answer, _) => {
+            let own = |bytes| StreamBody { connections, state: State::Own(bytes), handed };
+            Ok(answer.into_response(false).map(own))
+        }
     }
 }
 
@@ -96,8 +105,15 @@ impl Body for StreamBody {
     type Error = Cut;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let Self { connections, pump: running, handed, is_cut } = self.get_mut();
-        let Some(pump) = running else { return Poll::Ready(is_cut.then_some(Err(Cut))) };
+        let Self { connections, state, handed } = self.get_mut();
+        let pump = match state {
+            State::Forwarded(pump) => pump,
+            State::Own(bytes) => {
+                let bytes = std::mem::take(bytes);
+                return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
+            }
+            State::Cut => return Poll::Ready(Some(Err(Cut))),
+        };
         handed.waited(&pump.in_flight);
         let polled = loop {
             if let Some(piece) = pump.down.take_piece() {
@@ -112,24 +128,37 @@ impl Body for StreamBody {
             }
         };
         let trailers = pump.down.take_trailers();
-        *running = None;
         if matches!(polled, Ok(Finish::Done)) {
+            *state = State::Own(Bytes::new());
             return Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))));
         }
+        *state = State::Cut;
         // One turn sends the bytes before it.
-        *is_cut = true;
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
     fn is_end_stream(&self) -> bool {
-        !self.is_cut && self.pump.as_ref().is_none_or(|pump| pump.down.is_over())
+        match &self.state {
+            State::Forwarded(pump) => pump.down.is_over(),
+            State::Own(bytes) => bytes.is_empty(),
+            State::Cut => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.state {
+            State::Own(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            State::Forwarded(_) | State::Cut => SizeHint::default(),
+        }
     }
 }
 
 impl Drop for StreamBody {
     fn drop(&mut self) {
-        if let Some((metered, up)) = self.pump.take().and_then(|pump| pump.leave()) {
+        if let State::Forwarded(pump) = std::mem::replace(&mut self.state, State::Cut)
+            && let Some((metered, up)) = pump.leave()
+        {
             rest::read_upstream(&self.connections, metered, up);
         }
     }

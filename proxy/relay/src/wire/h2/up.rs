@@ -13,11 +13,14 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, respon
 use http_body::Body as _;
 use http1::Lines;
 
+use super::body::Http2Body;
+use super::head::request as request_head;
+use super::outgoing::Outgoing;
+use super::waiting::{Heads, Place, Waiting};
 use crate::capacity::Permit;
-use crate::engine::SendFailure;
-use crate::engine::hyper::{Heads, Http2Body, Outgoing, Place, Waiting, request_head};
 use crate::request::in_flight::{Carrier, InFlight};
 use crate::request::reject::Stop;
+use crate::wire::failure::SendFailure;
 use crate::wire::{Buffers, Framing, Head, Part, Received, Take, Unanswered, Up, Wire};
 
 /// A stream with its request.

@@ -1,0 +1,109 @@
+//! The stage of a client connection, and the requests in flight on it.
+
+use meter::Tick;
+
+use super::Client;
+use crate::clock;
+
+/// The stage of a connection: the event it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its first request.
+    Fresh,
+    /// Its next request.
+    Idle,
+    /// The rest of a head whose first bytes arrived.
+    Head,
+    /// The end of at least one request.
+    Busy,
+    /// Its end: no further request is read.
+    Ended,
+}
+
+/// The stage of one connection.
+#[derive(Clone, Copy)]
+pub(super) struct Stages {
+    stage: Stage,
+    since: Tick,
+    /// The number of stage changes. A deadline with another number is outdated.
+    number: u64,
+    requests: usize,
+    /// Under HTTP/2 bytes may arrive without a request after them.
+    is_http2: bool,
+}
+
+impl Stages {
+    /// The stage of a new connection.
+    pub(super) fn new(at: Tick) -> Self {
+        Self { stage: Stage::Fresh, since: at, number: 0, requests: 0, is_http2: false }
+    }
+
+    fn set(&mut self, stage: Stage) {
+        *self = Self { stage, since: clock::now(), number: self.number.wrapping_add(1), ..*self };
+    }
+}
+
+impl Client {
+    /// Records that a request begins.
+    pub(crate) fn enter(&self) {
+        self.change(|stages| {
+            stages.requests += 1;
+            stages.set(Stage::Busy);
+        });
+    }
+
+    /// Records that a request ended.
+    pub(crate) fn leave(&self) {
+        self.change(|stages| {
+            stages.requests -= 1;
+            if stages.requests == 0 {
+                stages.set(Stage::Idle);
+            }
+        });
+    }
+
+    /// Records that no further request is read.
+    pub(crate) fn end(&self) {
+        self.change(|stages| stages.set(Stage::Ended));
+    }
+
+    /// Begins the stage of the next head, if the connection was idle.
+    pub(super) fn begin_head(&self) {
+        let Stages { stage, is_http2, .. } = self.stages.get();
+        if stage == Stage::Idle && !is_http2 {
+            self.change(|stages| stages.set(Stage::Head));
+        }
+    }
+
+    /// Records whether the client uses HTTP/2.
+    pub(super) fn set_http2(&self, is_http2: bool) {
+        self.change(|stages| stages.is_http2 = is_http2);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Stages)) {
+        let mut stages = self.stages.get();
+        change(&mut stages);
+        self.stages.set(stages);
+    }
+
+    /// The number of requests in flight on it.
+    pub(crate) fn requests(&self) -> usize {
+        self.stages.get().requests
+    }
+
+    /// Returns true once the client has spoken HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        self.stages.get().is_http2
+    }
+
+    /// Returns the stage and its number.
+    pub(crate) fn stage(&self) -> (Stage, u64) {
+        let Stages { stage, number, .. } = self.stages.get();
+        (stage, number)
+    }
+
+    /// The tick at which its stage began.
+    pub(crate) fn since(&self) -> Tick {
+        self.stages.get().since
+    }
+}

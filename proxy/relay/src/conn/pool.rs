@@ -1,0 +1,81 @@
+//! The connections of one worker to one upstream that a request may take: idle ones, and shared ones, which need no rest
+//! after a stream: HTTP/2 announces the end of a connection, and requests that meet it are sent again.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::idle::IdlePool;
+use super::shared_pool::SharedPool;
+use super::upstream_socket::UpstreamSocket;
+use crate::wire::h2::shared_connection::Http2Connection;
+use crate::wire::h2::waiting::Place;
+use crate::{clock, limits};
+
+/// Idle connections, and shared ones.
+pub(crate) struct Pool {
+    pub(crate) idle: Rc<IdlePool>,
+    pub(crate) shared: SharedPool,
+    /// True once the server demanded HTTP/1.1 although it had agreed on HTTP/2.
+    pub(crate) needs_http1: Cell<bool>,
+}
+
+/// The connection that a request needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Any.
+    Any,
+    /// One that carries no other request at the same time, because the server may close it.
+    Unshared,
+    /// One of HTTP/1.1.
+    Http1,
+}
+
+/// A connection for one request.
+pub(crate) enum Transport {
+    /// A socket of its own, with HTTP/1.1.
+    Socket(UpstreamSocket),
+    /// A place on a connection that others share, with HTTP/2.
+    Stream(Place),
+}
+
+impl Pool {
+    pub(crate) fn new(size: usize, age_max: Duration) -> Self {
+        Self {
+            idle: Rc::new(IdlePool::new(size, age_max)),
+            shared: SharedPool::new(),
+            needs_http1: Cell::new(false),
+        }
+    }
+
+    /// Adds a new shared connection for a request, and takes its first place.
+    pub(crate) fn add_shared(&self, connection: Http2Connection, need: Need) -> Place {
+        let is_kept = need == Need::Any && self.idle.bounds().0 > 0;
+        self.shared.add(connection, is_kept)
+    }
+
+    /// Takes a connection that is still open, or a place on one, if there is one.
+    pub(crate) fn take(&self, need: Need) -> Option<Transport> {
+        let place = (need == Need::Any).then(|| self.shared.take()).flatten();
+        place.map(Transport::Stream).or_else(|| self.idle.take().map(Transport::Socket))
+    }
+
+    /// Closes connections that are too old or were closed by the server.
+    pub(crate) fn sweep(&self) {
+        self.idle.sweep();
+        let (size, age_max_ns) = self.idle.bounds();
+        self.shared.sweep(clock::now(), age_max_ns.saturating_mul(limits::H2_IDLE_FACTOR), size);
+    }
+
+    /// Closes all idle connections.
+    pub(crate) fn clear(&self) {
+        self.idle.clear();
+        self.shared.close_idle();
+    }
+
+    /// Closes all connections, those with streams after their last one.
+    pub(crate) fn leave(&self) {
+        self.idle.clear();
+        self.shared.leave();
+    }
+}

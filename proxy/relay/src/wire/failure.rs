@@ -1,0 +1,54 @@
+//! The reasons why a message is not whole.
+
+use std::sync::Arc;
+
+use connect::TlsFault;
+
+/// The reason why a request body is incomplete.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyError {
+    /// The client left.
+    #[error("the client left while it sent its request")]
+    ClientGone,
+    /// The client is connected, but the body's framing differs from its head.
+    #[error("the request body is not framed as its head says")]
+    Malformed,
+    /// The client sends the body too slowly.
+    #[error("the request body arrives too slowly")]
+    TooSlow,
+    /// The client is slow, and has more than its share of this upstream while another one waits.
+    #[error("the client holds more than its share")]
+    OverShare(Arc<str>),
+}
+
+/// The reason why a request has no response, or not all of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SendFailure {
+    /// The request body was incomplete.
+    Body(BodyError),
+    /// The response head exceeds its limits.
+    HeadTooLarge,
+    /// The response is not valid HTTP.
+    Invalid,
+    /// The server has not processed the request, and reported that.
+    Refused,
+    /// The server closed the connection with an error, which this request may have caused, and has not processed it.
+    ConnectionError,
+    /// The server accepts the request over HTTP/1.1 only, and has not processed it.
+    NeedsHttp1,
+    /// The server ended the request's stream.
+    Reset,
+    /// The server did not answer a PING.
+    Silent,
+    /// TLS failed after its handshake, or the server speaks it unexpectedly.
+    Tls(TlsFault),
+    /// The connection closed.
+    Closed,
+}
+
+impl SendFailure {
+    /// Returns true if the server has not processed the request, and reported that.
+    pub(crate) fn is_unprocessed(&self) -> bool {
+        matches!(self, Self::Refused | Self::ConnectionError | Self::NeedsHttp1)
+    }
+}
