@@ -26,6 +26,7 @@ use super::held_timer::HeldTimer;
 use super::open::Attempts;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
+use crate::request::headers;
 use crate::request::in_flight::InFlight;
 use crate::request::reject::{Stop, unanswered};
 use crate::request::second_attempt::is_refusal;
@@ -364,7 +365,8 @@ impl<U: Up, D: Down> Pump<U, D> {
                         Some(changed) => down.data(slice, &changed, None),
                     }
                 }
-                (Part::End { trailers, verbatim }, Phase::Answering(response)) => {
+                (Part::End { mut trailers, verbatim }, Phase::Answering(response)) => {
+                    headers::keep_trailers(&mut trailers);
                     if let Some(held) = response.release() {
                         down.data(slice, &held, None);
                     }

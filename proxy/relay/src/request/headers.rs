@@ -6,8 +6,9 @@
 
 use http::HeaderMap;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, Entry, HOST, HeaderName, HeaderValue, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, Entry, HOST,
+    HeaderName, HeaderValue, MAX_FORWARDS, PRAGMA, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, RANGE,
+    SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
 };
 
 /// Makes the fields of a request for the upstream. `upgrade` keeps the request to switch protocols, which the proxy
@@ -48,6 +49,40 @@ pub(crate) fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
         let others = headers.iter().filter(|(name, _)| *name != field);
         *headers = others.map(|(name, value)| (name.clone(), value.clone())).collect();
     }
+}
+
+/// Keeps the trailers that may change no message, wherever a receiver puts them: they neither frame, route nor authorise it,
+/// nor describe its body (RFC 9110 §6.5.1).
+pub(crate) fn keep_trailers(trailers: &mut HeaderMap) {
+    if !trailers.keys().all(may_trail) {
+        let kept = trailers.iter().filter(|(name, _)| may_trail(name));
+        *trailers = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    }
+}
+
+fn may_trail(name: &HeaderName) -> bool {
+    let text = name.as_str();
+    let is_head = matches!(
+        *name,
+        AUTHORIZATION
+            | CACHE_CONTROL
+            | COOKIE
+            | EXPECT
+            | HOST
+            | MAX_FORWARDS
+            | PRAGMA
+            | PROXY_AUTHENTICATE
+            | PROXY_AUTHORIZATION
+            | RANGE
+            | SET_COOKIE
+            | TE
+            | TRAILER
+            | TRANSFER_ENCODING
+            | WWW_AUTHENTICATE
+    );
+    // A digest of the content is known behind it only (RFC 9530).
+    let is_of_body = text.starts_with("content-") && text != "content-digest";
+    !(is_head || is_of_body || text.starts_with("if-") || is_hop_by_hop(name))
 }
 
 /// Returns true if the message is gRPC, in which a client may be silent between two messages.
@@ -185,6 +220,22 @@ mod tests {
             [("connection", "upgrade"), ("upgrade", "websocket")]
         );
         assert_eq!(list(&for_upstream(sent, false)), []);
+    }
+
+    #[test]
+    fn trailers_change_no_message() {
+        let mut trailers = map(&[
+            ("content-length", "1"),
+            ("x-t", "a"),
+            ("connection", "close"),
+            ("if-match", "b"),
+            ("content-digest", "c"),
+            ("content-disposition", "d"),
+            ("www-authenticate", "e"),
+            ("x-t", "f"),
+        ]);
+        keep_trailers(&mut trailers);
+        assert_eq!(list(&trailers), [("x-t", "a"), ("x-t", "f"), ("content-digest", "c")]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::clock;
 use crate::conn::pace::Verdict;
 use crate::limits::BUFFER_BYTES;
 use crate::request::forwarded;
+use crate::request::headers;
 use crate::request::in_flight::InFlight;
 use crate::request::reject::Stop;
 use crate::request::tenant::TenantResolver;
@@ -198,6 +199,7 @@ impl Upload {
                     give(Part::Data { data, verbatim });
                 }
                 Part::End { mut trailers, verbatim } => {
+                    headers::keep_trailers(&mut trailers);
                     if let Some(resolver) = self.resolver.take().filter(|_| !trailers.is_empty()) {
                         resolver.strip_untrusted_headers(&in_flight.worker, &mut trailers);
                         if in_flight.worker.plan.forwards && !resolver.trusts_peer(&in_flight.worker) {

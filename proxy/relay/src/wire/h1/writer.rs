@@ -8,7 +8,6 @@ use http::HeaderMap;
 use http::header::{HeaderName, TRAILER};
 use http1::{write_chunk, write_field};
 
-use super::fields;
 use crate::request::headers;
 use crate::wire::Buffers;
 
@@ -77,7 +76,7 @@ impl Writer {
         let Self { out, announced, .. } = self;
         out.extend_from_slice(b"0\r\n");
         for (name, value) in trailers {
-            if announced.iter().flatten().any(|known| known == name) && fields::may_trail(name) {
+            if announced.iter().flatten().any(|known| known == name) {
                 write_field(out, name.as_str(), value.as_bytes());
             }
         }
