@@ -41,11 +41,10 @@ impl Fault {
             _ => 400,
         }
     }
-}
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// The fault, for people.
+    pub const fn message(self) -> &'static str {
+        match self {
             Self::EmptyLines => "empty lines stand before the message",
             Self::BareLf => "a line of the head ends with LF alone",
             Self::Syntax => "the head is not valid HTTP",
@@ -57,7 +56,13 @@ impl fmt::Display for Fault {
             Self::LengthAndCoding => "Content-Length stands beside Transfer-Encoding",
             Self::Coding => "Transfer-Encoding is not \"chunked\" in one field of HTTP/1.1",
             Self::UnknownCoding => "the coding in Transfer-Encoding is not known",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
     }
 }
 

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
+use http1::Fault;
 
 use scan::{Dialect, ErrorShape};
 
@@ -35,6 +36,19 @@ impl Answer {
         let Violation { status, refusal, code, message } = violation;
         let message = format!("tokenmeter did not forward this request: {message}. Fix the client.");
         Self { status, refusal, code, message, shape: ErrorShape::Openai, retry_after_s: None }
+    }
+
+    /// The bytes of an HTTP/1.1 client are not a request, or do not say where its body ends.
+    pub(crate) fn not_a_request(fault: Fault) -> Self {
+        let code = match fault {
+            Fault::LongRequestLine => "target_too_long",
+            Fault::LongHead | Fault::ManyFields => "head_too_large",
+            Fault::Version => "unsupported_version",
+            Fault::UnknownCoding => "unsupported_transfer_coding",
+            _ => "invalid_framing",
+        };
+        let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST);
+        Self::refused(Violation { status, refusal: Refusal::Framing, code, message: fault.message() })
     }
 
     /// The target is too long under the upstream's prefix.

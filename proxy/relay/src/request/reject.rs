@@ -35,7 +35,7 @@ impl From<BodyError> for Stop {
 }
 
 /// Counts and reports the answer to a request whose tenant is unknown.
-pub(super) fn reject_unopened(worker: &WorkerState, upstream: usize, answer: Answer) -> Answer {
+pub(crate) fn reject_unopened(worker: &WorkerState, upstream: usize, answer: Answer) -> Answer {
     worker.refuse(answer.refusal);
     worker.report_rejection(upstream, (answer.refusal, answer.status.as_u16()), None);
     answer

@@ -6,7 +6,7 @@ use meter::Tokens;
 use relay::Dropped;
 
 use super::canonical::{self, Message};
-use super::naive::{self, Fields, Read};
+use super::naive::{self, Fields, Framing, Read};
 use super::run::{Seen, SeenServer, Stage};
 use super::script::Script;
 
@@ -177,41 +177,27 @@ fn closes(message: &Message) -> bool {
 /// Reads the requests that were sent, up to the first that is not valid; the last one may be incomplete.
 fn sent_requests(bytes: &[u8]) -> Vec<Request> {
     let (mut rest, mut requests) = (bytes.to_vec(), Vec::new());
-    while let Read::Whole(([method, target, version], fields), behind) = naive::request(&rest) {
-        let all = |name: &str| {
-            let named = fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
-            named.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect::<Vec<_>>()
-        };
-        let (lengths, codings) = (all("content-length"), all("transfer-encoding"));
-        let named = all("connection").concat().to_ascii_lowercase();
+    while let Read::Whole(head, behind) = naive::request(&rest)
+        && let Some(framing) = naive::request_framing(&head)
+    {
+        let ([method, target, version], fields) = head;
+        let named = fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case("connection"));
+        let named = named.map(|(_, value)| String::from_utf8_lossy(value).to_ascii_lowercase());
+        let named = named.collect::<String>();
         let is_last = named.contains("close") || version == "HTTP/1.0" && !named.contains("keep-alive");
         let mut request = Request { method, target, fields, payload: Vec::new(), is_whole: false, is_last };
-        let length = match (&lengths[..], &codings[..]) {
-            ([], []) => Some(0),
-            ([length], []) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
-                length.parse::<u64>().ok().filter(|length| i64::try_from(*length).is_ok())
+        if let Framing::Length(length) = framing {
+            let here = usize::try_from(length).unwrap_or(usize::MAX).min(behind.len());
+            request.payload = behind[..here].to_vec();
+            request.is_whole = here as u64 == length;
+            rest = behind[here..].to_vec();
+        } else {
+            match naive::chunked(&behind, true, &mut request.payload) {
+                Read::Whole(_, next) => (request.is_whole, rest) = (true, next),
+                Read::Partial | Read::Invalid => rest = Vec::new(),
             }
-            (_, [coding]) if coding.eq_ignore_ascii_case("chunked") && version == "HTTP/1.1" => {
-                // With a length as well, it is the last one.
-                request.is_last |= !lengths.is_empty();
-                match naive::chunked(&behind, true, &mut request.payload) {
-                    Read::Whole(_, next) => {
-                        request.is_whole = true;
-                        rest = next;
-                    }
-                    Read::Partial | Read::Invalid => rest = Vec::new(),
-                }
-                requests.push(request);
-                continue;
-            }
-            _ => None,
-        };
-        let Some(length) = length else { break };
-        let here = usize::try_from(length).unwrap_or(usize::MAX).min(behind.len());
-        request.payload = behind[..here].to_vec();
-        request.is_whole = here as u64 == length;
+        }
         requests.push(request);
-        rest = behind[here..].to_vec();
     }
     requests
 }

@@ -4,19 +4,19 @@ use std::future::poll_fn;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use http::Response;
 use http::header::CONNECTION;
-use http::{HeaderValue, Response, StatusCode};
 use http1::{Version, write_field};
 
 use super::down::{Asked, Http1Down};
 use super::request::{Next, poll_next};
-use crate::Refusal;
 use crate::carry::pump::{Ended, Finish, Pump, begin};
 use crate::carry::rest;
 use crate::conn::client::Client;
 use crate::conn::socket::Output;
 use crate::connections::Connections;
-use crate::request::reject::Stop;
+use crate::request::answer::Answer;
+use crate::request::reject::{Stop, reject_unopened};
 use crate::wire::upstream::Upstream;
 
 /// A request of this protocol.
@@ -42,10 +42,10 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, in
         let next = poll_fn(|cx| poll_next(cx, (client, plan.half_close), buffers)).await;
         let request = match next {
             Next::Request(request) => request,
-            Next::Invalid(status) => {
-                worker.refuse(Refusal::Framing);
+            Next::Invalid(fault, asked) => {
+                let answer = reject_unopened(worker, index, Answer::not_a_request(fault));
                 client.leave_unread();
-                Box::pin(send(client, empty(status), Asked::NOTHING)).await;
+                Box::pin(send(client, answer.into_response(true), asked)).await;
                 return Outcome::Ended;
             }
             Next::Gone => return Outcome::Ended,
@@ -104,14 +104,6 @@ async fn run(connections: &Connections, pump: &mut Http1Pump) -> Result<Finish, 
             return Ok(finish);
         }
     }
-}
-
-/// The answer to a message that is not a request.
-fn empty(status: StatusCode) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    response
 }
 
 /// Sends a response of the proxy, as the request `asked`.

@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, TE};
-use http::{Method, StatusCode, Uri};
-use http1::{Body, Chunks, Fault, Table, Version, request, request_body, tokens};
+use http::header::{CONNECTION, EXPECT, TE};
+use http::{Method, Uri};
+use http1::{Fault, Table, Version, request, request_body};
 
 use super::down::{Asked, Http1Down};
 use super::fields;
@@ -18,12 +18,15 @@ use crate::wire::Buffers;
 
 /// The next event of a connection without a request.
 pub(super) enum Next {
-    Request(Box<(Request, Http1Down)>),
-    /// A message that is not a request; the status of the answer.
-    Invalid(StatusCode),
+    Request(Parsed),
+    /// Bytes that are not a request, and the answer that the client can read.
+    Invalid(Fault, Asked),
     /// The client left.
     Gone,
 }
+
+/// A request of which the head was read, and its connection.
+type Parsed = Box<(Request, Http1Down)>;
 
 /// Reads until the head of the next request is whole. What follows it is put back.
 pub(super) fn poll_next(
@@ -51,7 +54,7 @@ pub(super) fn poll_next(
                 }
                 return Poll::Ready(Next::Request(request));
             }
-            Err(status) => return Poll::Ready(Next::Invalid(status)),
+            Err((fault, asked)) => return Poll::Ready(Next::Invalid(fault, asked)),
         }
         if torn.is_empty() && read > 0 {
             torn = Bytes::copy_from_slice(&buffer[..read]);
@@ -67,24 +70,18 @@ pub(super) fn poll_next(
     }
 }
 
-/// Parses the head of a request. An error is the status of the answer to it.
+/// Parses the head of a request, and decides where its body ends.
 fn parse(
     (client, half_close): (&Rc<Client>, bool),
     buffers: &Buffers,
     bytes: &[u8],
-) -> Result<Option<Box<(Request, Http1Down)>>, StatusCode> {
+) -> Result<Option<Parsed>, (Fault, Asked)> {
     let mut table = Table::new();
-    let head = match request(bytes, &mut table) {
-        Ok(None) => return Ok(None),
-        Ok(Some(head)) => head,
-        Err(Fault::LongHead | Fault::ManyFields) => {
-            return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
-        }
-        Err(Fault::LongRequestLine) => return Err(StatusCode::URI_TOO_LONG),
-        Err(_) => return Err(StatusCode::BAD_REQUEST),
+    let Some(head) = request(bytes, &mut table).map_err(|fault| (fault, Asked::NOTHING))? else {
+        return Ok(None);
     };
     let begun = clock::now();
-    let invalid = StatusCode::BAD_REQUEST;
+    let invalid = (Fault::Syntax, Asked::NOTHING);
     // One copy, which the map and the target share.
     let copy = Bytes::copy_from_slice(&bytes[..head.len]);
     let (mut parts, ()) = http::Request::new(()).into_parts();
@@ -97,38 +94,17 @@ fn parse(
     parts.headers = buffers.fields.take();
     fields::map(&mut parts.headers, head.lines, &copy, bytes.as_ptr()).ok_or(invalid)?;
 
-    let codings = head.lines.all("transfer-encoding").flat_map(tokens);
-    if codings.last().is_some_and(|last| is_old || !last.eq_ignore_ascii_case(b"chunked")) {
-        // Where the body ends is unknown (RFC 9112 §6.3).
-        return Err(invalid);
-    }
-    let fields = &mut parts.headers;
-    let mut is_last = match is_old {
+    let (fields, is_head) = (&parts.headers, parts.method == Method::HEAD);
+    let is_last = match is_old {
         true => !headers::lists(fields, &CONNECTION, "keep-alive"),
         false => headers::lists(fields, &CONNECTION, "close"),
     };
-    let body = match request_body(&head) {
-        Ok(body) => body,
-        Err(Fault::LengthAndCoding) => {
-            let mut lengths = head.lines.all("content-length");
-            if !lengths.all(|length| !length.is_empty() && length.iter().all(u8::is_ascii_digit)) {
-                return Err(invalid);
-            }
-            // It is forwarded as chunked, and its connection ends after it (RFC 9112 §6.1).
-            headers::take_out(fields, &CONTENT_LENGTH);
-            is_last = true;
-            Body::Chunked(Chunks::new(true))
-        }
-        Err(_) => {
-            // The policy rejects it.
-            is_last = true;
-            Body::EMPTY
-        }
-    };
+    let version = head.version;
+    let body = request_body(&head).map_err(|fault| (fault, Asked { version, is_head, ..Asked::NOTHING }))?;
     let has_body = !body.is_ended();
     let asked = Asked {
-        version: head.version,
-        is_head: parts.method == Method::HEAD,
+        version,
+        is_head,
         is_last,
         takes_trailers: headers::lists(fields, &TE, "trailers"),
         awaits_continue: has_body && !is_old && headers::lists(fields, &EXPECT, "100-continue"),
