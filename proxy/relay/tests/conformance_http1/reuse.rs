@@ -246,6 +246,53 @@ fn early_answer_closes_both_connections() {
     assert_eq!(upstream.connections(), 1);
 }
 
+/// Servers differ in whether a body or the bytes of another protocol follow such a request.
+#[test]
+fn connection_with_a_refused_upgrade_is_not_reused() {
+    for body in ["\r\n", "Content-Length: 2\r\n\r\n{}"] {
+        let (heard, said) = mpsc::channel();
+        let upstream = Upstream::start(move |peer, _| {
+            while let Some(head) = peer.head() {
+                upstream_body(peer, &head);
+                heard.send(head.lines().next().unwrap().to_owned()).unwrap();
+                peer.send(OK);
+            }
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        // What is behind it is the next request, and reaches no server before the answer.
+        client.send(format!("GET /x HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: other\r\n{body}"));
+        client.send(GET.replace("/x", "/y").repeat(2));
+        for target in ["/x", "/y", "/y"] {
+            assert!(client.head().unwrap().starts_with("HTTP/1.1 200 "));
+            assert_eq!(client.exactly(2), b"ok");
+            assert_eq!(said.recv().unwrap(), format!("GET {target} HTTP/1.1"));
+        }
+        assert_eq!(upstream.connections(), 2);
+    }
+}
+
+/// Bytes behind a response belong to no other one, also of another client.
+#[test]
+fn surplus_of_a_response_reaches_nobody() {
+    let upstream = Upstream::start(move |peer, number| {
+        let surplus = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen";
+        while peer.head().is_some() {
+            peer.send(format!("{OK}{}", if number == 0 { surplus } else { "" }));
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    for _ in 0..3 {
+        let mut client = proxy.connect();
+        client.send(GET);
+        client.head();
+        assert_eq!(client.exactly(2), b"ok");
+        client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        client.head();
+        assert_eq!(client.rest(), "ok");
+    }
+}
+
 #[test]
 fn idle_connections_are_swept() {
     let (sender, closed) = mpsc::channel();

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use connect::Stream;
-use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
@@ -37,7 +37,7 @@ pub(crate) struct Http1Up {
     state: State,
     /// True if the response has no body: the method is `HEAD`.
     is_head: bool,
-    /// True while the server keeps the connection, as far as is known.
+    /// True while the connection may carry another request, as far as is known.
     is_kept: bool,
     /// True if the length of the body was unknown at its beginning.
     is_streamed: bool,
@@ -78,7 +78,7 @@ impl Http1Up {
             writer: Writer::default(),
             state: State::Head { torn: Vec::new() },
             is_head: false,
-            is_kept: false,
+            is_kept: true,
             is_streamed: false,
             may_repeat: is_reused,
         }
@@ -87,7 +87,7 @@ impl Http1Up {
     /// Takes the request of another connection, on which nothing of it was sent.
     pub(crate) fn take_over(&mut self, other: &mut Self) {
         self.writer = std::mem::take(&mut other.writer);
-        self.is_head = other.is_head;
+        (self.is_head, self.is_kept) = (other.is_head, other.is_kept);
     }
 
     /// Takes the connection after the server switched protocols.
@@ -167,7 +167,7 @@ impl Http1Up {
     fn body(&mut self, head: &http1::Head<'_, '_, StatusLine<'_>>, map: &HeaderMap) -> Result<Body, Fault> {
         let ResponseBody { body, is_reusable } = response_body(head, self.is_head)?;
         self.is_streamed = !matches!(body, Body::Length(_));
-        self.is_kept = is_reusable
+        self.is_kept &= is_reusable
             && head.version == Version::Http11
             && (!map.contains_key(CONNECTION) || !headers::lists(map, &CONNECTION, "close"));
         Ok(body)
@@ -285,6 +285,8 @@ impl Up for Http1Up {
         let received = request(received, &mut table).ok().flatten();
         let lines = received.map_or_else(Lines::default, |head| head.lines);
         self.is_head = parts.method == Method::HEAD;
+        // Of a refused switch, servers differ in where the body ends.
+        self.is_kept &= !parts.headers.contains_key(UPGRADE);
         let is_chunked = parts.headers.contains_key(TRANSFER_ENCODING);
         let is_same = is_chunked == (framing == Framing::Chunked);
         let out = self.writer.head(is_chunked, is_same, Some(&parts.headers));
