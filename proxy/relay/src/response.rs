@@ -54,16 +54,16 @@ impl Undecided {
 }
 
 impl Response {
-    /// Checks a head, and shows it to the exchange. `is_upgrade`: the request asked to switch protocols. An error is the
+    /// Checks a head, and shows it to the exchange. `may_switch`: the request asked to switch protocols, and was sent. An error is the
     /// answer to the client in its place.
     pub(crate) fn head(
         in_flight: &Rc<InFlight>,
         status: StatusCode,
         fields: &HeaderMap,
-        is_upgrade: bool,
+        may_switch: bool,
         at: Tick,
     ) -> Result<Verdict, Answer> {
-        policy::check_response(status, fields, is_upgrade)
+        policy::check_response(status, fields, may_switch)
             .map_err(|fault| Answer::invalid(in_flight.upstream_name(), fault))?;
         let shown = {
             let mut metered = in_flight.metered.borrow_mut();

@@ -335,7 +335,10 @@ impl<U: Up, D: Down> Pump<U, D> {
                     upload.count(in_flight);
                     let verdict = match std::mem::replace(phase, Phase::Waiting) {
                         Phase::Held(Held { undecided: Some(undecided), .. }) => Verdict::ByBody(undecided),
-                        _ => Response::head(in_flight, head.status, head.fields, upgrade.is_some(), at)?,
+                        _ => {
+                            let may_switch = upgrade.is_some() && upload.is_given();
+                            Response::head(in_flight, head.status, head.fields, may_switch, at)?
+                        }
                     };
                     let response = match verdict {
                         Verdict::Known(response) => response,

@@ -67,14 +67,15 @@ fn has_body(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING) || !headers.get_all(CONTENT_LENGTH).iter().all(is_empty)
 }
 
-/// Returns the fault of a response head that cannot be forwarded. `asked`: the request asked to switch protocols.
+/// Returns the fault of a response head that cannot be forwarded. `may_switch`: the request asked to switch protocols, and
+/// was sent.
 pub(crate) fn check_response(
     status: StatusCode,
     headers: &HeaderMap,
-    asked: bool,
+    may_switch: bool,
 ) -> Result<(), &'static str> {
-    if status == StatusCode::SWITCHING_PROTOCOLS && !asked {
-        return Err("switched protocols (101) although the request did not ask for it");
+    if status == StatusCode::SWITCHING_PROTOCOLS && !may_switch {
+        return Err("switched protocols (101) although the request did not ask for it, or before its end");
     }
     // The proxy offers no other coding upstream, so the client could not decode it.
     let mut codings = tokens(headers, &TRANSFER_ENCODING);

@@ -86,6 +86,38 @@ fn websocket_with_a_body_or_another_method_is_not_asked_for() {
     }
 }
 
+/// The rest of the body would be bytes of the other protocol.
+#[test]
+fn switch_before_the_end_of_a_request_is_rejected() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head().unwrap();
+        peer.send(SWITCH);
+        peer.rest();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("POST /v1/tunnel HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: other\r\nContent-Length: 10\r\n\r\nhello");
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 502 "));
+    assert!(client.rest().contains("upstream_invalid"));
+    assert_eq!(upstream.connections(), 1);
+}
+
+#[test]
+fn switch_has_no_framing() {
+    let upstream = Upstream::start(|peer, _| {
+        let head = peer.head().unwrap();
+        assert_eq!(crate::support::upstream_body(peer, &head), b"hello");
+        peer.send(SWITCH.replace("Sec-X", "Transfer-Encoding: chunked\r\nContent-Length: 1\r\nSec-X"));
+        let early = peer.exactly(5);
+        peer.send(early);
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("POST /v1/tunnel HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: other\r\nContent-Length: 5\r\n\r\nhelloearly");
+    assert_eq!(client.head().unwrap(), SWITCH);
+    assert_eq!(client.exactly(5), b"early");
+}
+
 #[test]
 #[ignore = "waits for seconds"]
 fn leaving_client_is_noticed_while_upstream_reads_nothing() {

@@ -93,6 +93,11 @@ impl Upload {
         self.state == State::Open
     }
 
+    /// True if all of it was given to the upstream's connection.
+    pub(super) fn is_given(&self) -> bool {
+        matches!(self.state, State::Given | State::Sent)
+    }
+
     /// True if all of it was sent.
     pub(super) fn is_sent(&self) -> bool {
         self.state == State::Sent

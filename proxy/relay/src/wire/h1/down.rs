@@ -211,7 +211,8 @@ impl Down for Http1Down {
         if is_switch {
             // It is repeated on this hop.
             let fields = headers::for_client(head.fields.clone(), true);
-            fields::write(out, &fields, head.lines, |_| true);
+            let is_framing = |name: &HeaderName| matches!(*name, CONTENT_LENGTH | TRANSFER_ENCODING);
+            fields::write(out, &fields, head.lines, |name| !is_framing(name));
         } else {
             fields::write(out, head.fields, head.lines, keeps);
         }
