@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use chance::Side;
 
 use super::Proxy;
-use crate::support::Upstream;
+use crate::support::{Upstream, eventually};
 
 #[test]
 fn http10_upstream_is_forwarded() {
@@ -58,6 +58,21 @@ fn invalid_upstream_responses_are_answered_502() {
     }
     for (answer, what) in [
         ("SSH-2.0-OpenSSH\r\n\r\n", "upstream_invalid"),
+        ("\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 099 OK\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nX: y\r\n z\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\n X: y\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nX: y\rz\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nX: y\0z\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nX\r\nContent-Length: 0\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n", "upstream_invalid"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "upstream_invalid",
+        ),
         // A TLS alert: the server expects TLS.
         ("\x15\x03\x01\0\x02\x02F", "upstream_tls"),
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "upstream_invalid"),
@@ -84,14 +99,158 @@ fn invalid_upstream_responses_are_answered_502() {
 
 #[test]
 fn response_with_two_framings_keeps_the_valid_one() {
+    let chunked = "Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n";
+    for (head, fields) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", "a second length"),
+        ("HTTP/1.0 200 OK\r\n", "a version without chunks"),
+    ] {
+        let upstream = Upstream::start(move |peer, _| {
+            while peer.head().is_some() {
+                peer.send(format!("{head}{chunked}"));
+            }
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        for _ in 0..2 {
+            client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+            assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            assert_eq!(client.until("0\r\n\r\n"), "3\r\none\r\n0\r\n\r\n");
+        }
+        assert_eq!(upstream.connections(), 2, "a connection with {fields} was used again");
+    }
+}
+
+#[test]
+fn lenient_responses_become_canonical() {
+    for (answer, expected) in [
+        (
+            "HTTP/1.1 200 OK\nX : y\nContent-Length: 2\n\nok",
+            "HTTP/1.1 200 OK\r\nX: y\r\nContent-Length: 2\r\n\r\nok",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n\
+             02\r\nok\r\n1 \r\n!\r\n1;a=\"\\\"\"\r\n?\r\na\r\n0123456789\r\n000;b\r\nX: y\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n\
+             2\r\nok\r\n1\r\n!\r\n1\r\n?\r\na\r\n0123456789\r\n0\r\n\r\n",
+        ),
+    ] {
+        let upstream = Upstream::answering(answer);
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        let received = String::from_utf8(client.exactly(expected.len())).unwrap();
+        assert_eq!(received, expected);
+    }
+}
+
+#[test]
+fn invalid_chunks_cut_a_response() {
+    for wire in [
+        "3\nabc\r\n0\r\n\r\n",
+        "3;a\nb\r\nabc\r\n0\r\n\r\n",
+        "3;a\u{1}\r\nabc\r\n0\r\n\r\n",
+        "3;a=\"\r\nabc\r\n0\r\n\r\n",
+        " 3\r\nabc\r\n0\r\n\r\n",
+        "0x3\r\nabc\r\n0\r\n\r\n",
+        "00000000000003\r\nabc\r\n0\r\n\r\n",
+        "\r\n0\r\n\r\n",
+        // The end of the connection within a line.
+        "3",
+        "3;a",
+        "3\r",
+    ] {
+        let upstream = Upstream::start(move |peer, _| {
+            peer.head();
+            peer.send(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n{wire}"));
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        client.head();
+        assert_eq!(client.rest(), "2\r\nok\r\n", "{wire:?}");
+        eventually("the request ends", || proxy.running.in_flight() == 0);
+    }
+    for (wire, received) in [
+        ("3\r\nabc\n0\r\n\r\n", "3\r\nabc\r\n"),
+        ("3\r\nabcd\r\n0\r\n\r\n", "3\r\nabc\r\n"),
+        ("0\r\nX: y\n\r\n", ""),
+        ("0\r\nX : y\r\n\r\n", ""),
+    ] {
+        let upstream = Upstream::start(move |peer, _| {
+            peer.head();
+            peer.send(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{wire}"));
+            peer.closed_after(crate::support::now());
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        client.head();
+        assert_eq!(client.rest(), received, "{wire:?}");
+    }
+}
+
+#[test]
+fn chunks_of_a_request_become_canonical() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        while peer.head().is_some() {
+            heard.send(peer.until("0\r\n\r\n")).unwrap();
+            peer.send("HTTP/1.1 204 No Content\r\n\r\n");
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(
+        "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\
+         02\r\nok\r\n1;a=\"\\\"\"\r\n?\r\na\r\n0123456789\r\n00\r\nX: y\r\n\r\n",
+    );
+    assert_eq!(said.recv().unwrap(), "2\r\nok\r\n1\r\n?\r\na\r\n0123456789\r\n0\r\n\r\n");
+}
+
+#[test]
+fn empty_lines_between_requests_are_skipped() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    for before in ["", "\r\n", "\r\n\r\n"] {
+        client.send(format!("{before}POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{{}}"));
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200 "));
+        client.exactly(2);
+    }
+}
+
+#[test]
+fn hints_before_a_response_to_head_end_nothing() {
     let upstream = Upstream::answering(
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n",
+        "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
     );
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
-    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-    assert_eq!(client.until("0\r\n\r\n"), "3\r\none\r\n0\r\n\r\n");
+    for _ in 0..2 {
+        client.send("HEAD /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 103 "));
+        assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n");
+    }
+    assert_eq!(upstream.connections(), 1);
+}
+
+#[test]
+fn request_without_a_length_has_no_body() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            heard.send(head.lines().next().unwrap().to_owned()).unwrap();
+            peer.send("HTTP/1.1 204 No Content\r\n\r\n");
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    for version in ["1.0", "1.1"] {
+        let mut client = proxy.connect();
+        client.send(format!("POST /x HTTP/{version}\r\nHost: h\r\nConnection: keep-alive\r\n\r\nGET /y HTTP/1.1\r\nHost: h\r\n\r\n"));
+        assert!(client.head().unwrap().starts_with(&format!("HTTP/{version} 204 ")));
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 204 "));
+        assert_eq!([said.recv().unwrap(), said.recv().unwrap()], ["POST /x HTTP/1.1", "GET /y HTTP/1.1"]);
+    }
 }
 
 #[test]
