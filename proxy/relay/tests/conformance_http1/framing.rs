@@ -130,7 +130,7 @@ fn lenient_responses_become_canonical() {
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n\
              02\r\nok\r\n1 \r\n!\r\n1;a=\"\\\"\"\r\n?\r\na\r\n0123456789\r\n000;b\r\nX: y\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n\
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
              2\r\nok\r\n1\r\n!\r\n1\r\n?\r\na\r\n0123456789\r\n0\r\n\r\n",
         ),
     ] {
@@ -190,21 +190,23 @@ fn invalid_chunks_cut_a_response() {
 }
 
 #[test]
-fn chunks_of_a_request_become_canonical() {
+fn framing_of_a_request_becomes_canonical() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
-        while peer.head().is_some() {
-            heard.send(peer.until("0\r\n\r\n")).unwrap();
+        while let Some(head) = peer.head() {
+            heard.send((head, peer.until("0\r\n\r\n"))).unwrap();
             peer.send("HTTP/1.1 204 No Content\r\n\r\n");
         }
     });
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
     client.send(
-        "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\
+        "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: CHUNKED\r\n\r\n\
          02\r\nok\r\n1;a=\"\\\"\"\r\n?\r\na\r\n0123456789\r\n00\r\nX: y\r\n\r\n",
     );
-    assert_eq!(said.recv().unwrap(), "2\r\nok\r\n1\r\n?\r\na\r\n0123456789\r\n0\r\n\r\n");
+    let (head, body) = said.recv().unwrap();
+    assert_eq!(head, "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    assert_eq!(body, "2\r\nok\r\n1\r\n?\r\na\r\n0123456789\r\n0\r\n\r\n");
 }
 
 #[test]

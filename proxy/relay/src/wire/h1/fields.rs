@@ -1,7 +1,7 @@
 //! The fields of a head, or of trailers, as a map, and their way back to bytes.
 
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http1::{Line, Lines, write_field};
 
@@ -17,8 +17,14 @@ pub(super) fn map(map: &mut HeaderMap, lines: Lines<'_, '_>, head: &Bytes, base:
     Some(())
 }
 
-/// Makes one of several lengths that are equal (RFC 9110 §8.6): another parser may reject them, or read another one.
-pub(super) fn collapse_length(map: &mut HeaderMap) {
+/// Changes fields of framing that another parser may reject, or read in another way: equal lengths become one (RFC 9110 §8.6),
+/// and the name of the one coding gets lower case.
+pub(super) fn make_canonical(map: &mut HeaderMap) {
+    if let Some(coding) = map.get_mut(TRANSFER_ENCODING).filter(|coding| coding.as_bytes() != b"chunked")
+        && coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+    {
+        *coding = HeaderValue::from_static("chunked");
+    }
     let mut values = map.get_all(CONTENT_LENGTH).iter();
     let Some(first) = values.next() else { return };
     let number = first.as_bytes().split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii();

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT, TE};
 use http::{Method, Uri};
-use http1::{Fault, Table, Version, request, request_body};
+use http1::{Body, Fault, Table, Version, request, request_body};
 
 use super::down::{Asked, Http1Down};
 use super::fields;
@@ -94,20 +94,23 @@ fn parse(
     parts.headers = buffers.fields.take();
     fields::map(&mut parts.headers, head.lines, &copy, bytes.as_ptr()).ok_or(invalid)?;
 
-    let (fields, is_head) = (&parts.headers, parts.method == Method::HEAD);
+    let is_head = parts.method == Method::HEAD;
     let is_last = match is_old {
-        true => !headers::lists(fields, &CONNECTION, "keep-alive"),
-        false => headers::lists(fields, &CONNECTION, "close"),
+        true => !headers::lists(&parts.headers, &CONNECTION, "keep-alive"),
+        false => headers::lists(&parts.headers, &CONNECTION, "close"),
     };
     let version = head.version;
     let body = request_body(&head).map_err(|fault| (fault, Asked { version, is_head, ..Asked::NOTHING }))?;
+    if matches!(body, Body::Chunked(_)) {
+        fields::make_canonical(&mut parts.headers);
+    }
     let has_body = !body.is_ended();
     let asked = Asked {
         version,
         is_head,
         is_last,
-        takes_trailers: headers::lists(fields, &TE, "trailers"),
-        awaits_continue: has_body && !is_old && headers::lists(fields, &EXPECT, "100-continue"),
+        takes_trailers: headers::lists(&parts.headers, &TE, "trailers"),
+        awaits_continue: has_body && !is_old && headers::lists(&parts.headers, &EXPECT, "100-continue"),
     };
     let down = Http1Down::new(Rc::clone(client), asked, body, half_close);
     Ok(Some(Box::new((Request { parts, head: copy, has_body, begun }, down))))
