@@ -88,6 +88,10 @@ pub(crate) fn check_response(
 
 fn target(method: &Method, uri: &Uri) -> Result<(), Violation> {
     let wrong = |message| Err(bad(Refusal::Target, "invalid_target", message));
+    // Only HTTP/2 gives them: those of HTTP/1.1 are rejected with their head.
+    if uri.path_and_query().is_some_and(|target| !target.as_str().is_ascii()) {
+        return wrong("the request target has bytes beyond ASCII");
+    }
     if let Some(authority) = uri.authority() {
         if !is_authority(authority.as_str().as_bytes()) {
             return wrong("the request target's authority is not a host name with an optional port");
@@ -295,6 +299,8 @@ mod tests {
             (Method::GET, "host:80", Some((400, "invalid_target"))),
             (Method::GET, "http://user@h/", Some((400, "invalid_target"))),
             (Method::GET, "http://h:99999/", Some((400, "invalid_target"))),
+            (Method::GET, "/\u{e9}", Some((400, "invalid_target"))),
+            (Method::GET, "http://h/?\u{e9}", Some((400, "invalid_target"))),
             (Method::GET, "ftp://h/", Some((400, "invalid_target"))),
             (Method::CONNECT, "host:80", Some((405, "method_not_allowed"))),
         ];
