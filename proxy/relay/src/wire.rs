@@ -1,6 +1,16 @@
 //! The interface between a request and the two connections that carry it, whatever protocol each of them has. Either
 //! connection is read and written by the same calls: one to a client receives the request and sends the response, one to
 //! an upstream the reverse. Nothing waits: each call goes as far as it can, and a task that cannot go on is woken.
+//!
+//! The duties of each protocol:
+//! - Each slice of a body is given once, in order, in the turn in which it was read (law 2). A request body whose framing
+//!   is broken fails with [`Malformed`](failure::BodyError::Malformed), one whose client left with
+//!   [`ClientGone`](failure::BodyError::ClientGone).
+//! - The drop of a connection to an upstream closes its socket or resets its stream (law 4). If the client leaves before
+//!   the end of its response, the pump is dropped.
+//! - A truncated body reaches its peer truncated: no last chunk, a reset stream.
+//! - Nothing is buffered beyond [`limits::BUFFER_BYTES`](crate::limits::BUFFER_BYTES) each way: a slow client stops its
+//!   upstream, and on a shared connection its own stream only.
 
 pub(crate) mod failure;
 pub(crate) mod h1;

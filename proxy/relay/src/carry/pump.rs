@@ -2,16 +2,12 @@
 //! turn in which it was read (law 2), whatever protocols the two connections have. Backpressure is the order of its
 //! steps: while one side takes nothing, nothing is read for it from the other.
 
-mod attempts;
-mod gather;
-mod opening;
-mod upload;
+mod again;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -19,11 +15,10 @@ use meter::Tick;
 use tokio::time::{Sleep, sleep};
 use usage::HOLD_TIME;
 
-use self::attempts::Again;
-pub(crate) use self::attempts::{Ended, Request, begin};
-use self::upload::Upload;
+pub(super) use self::again::Again;
+use super::attempts::Attempts;
 use super::held_timer::HeldTimer;
-use super::open::Attempts;
+use super::upload::Upload;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::headers;
@@ -34,13 +29,14 @@ use crate::response::interim::Interim;
 use crate::response::{Response, Undecided, Verdict};
 use crate::session::{self, Session, answered};
 use crate::wire::failure::SendFailure;
-use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Unanswered, Up};
+use crate::wire::upstream::Upstream;
+use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Unanswered, Up as _, Wire as _};
 use crate::{Passthrough, clock, limits};
 
 /// One request and its response. Its drop before the response has ended means that the client left.
-pub(crate) struct Pump<U, D> {
+pub(crate) struct Pump<D> {
     // Before `phase` and `in_flight`: the upstream's connection is closed when the exchange ends.
-    up: U,
+    up: Upstream,
     pub(crate) down: D,
     upload: Upload,
     /// The time at which `up` was ready.
@@ -52,7 +48,7 @@ pub(crate) struct Pump<U, D> {
     /// The consequence of a switch of protocols, if the request asks for one. Boxed: few do.
     upgrade: Option<Box<Upgrade>>,
     /// The next attempt, if there may be one, or the one before. Boxed: few requests have one.
-    again: Option<Box<Again<U>>>,
+    again: Option<Box<Again>>,
     /// The facts about the attempts so far.
     attempts: Attempts,
     /// The request that the server has not processed, and why, until it is sent again.
@@ -79,15 +75,10 @@ enum Phase {
 
 /// A head that waits for the first bytes of its body.
 struct Held {
-    until: Pin<Box<Sleep>>,
+    /// `None` if it does not wait any more.
+    until: Option<Pin<Box<Sleep>>>,
     /// The response, if nothing but these bytes decides about it.
     undecided: Option<Undecided>,
-}
-
-impl Held {
-    fn new(time: Duration, undecided: Option<Undecided>) -> Self {
-        Self { until: Box::pin(sleep(time)), undecided }
-    }
 }
 
 /// The end of a request, or of its first attempt.
@@ -106,9 +97,34 @@ pub(crate) enum Finish {
     Switched,
 }
 
-impl<U: Up, D: Down> Pump<U, D> {
+impl<D: Down> Pump<D> {
+    /// A request of which nothing was sent. `up`: its connection, and the time since when that waits for it; `again`: its
+    /// next attempt, if it was edited.
+    pub(super) fn new(
+        in_flight: Rc<InFlight>,
+        (down, upload): (D, Upload),
+        (up, ready): (Upstream, Tick),
+        upgrade: Option<Box<Upgrade>>,
+        (attempts, again): (Attempts, Option<Box<Again>>),
+    ) -> Self {
+        Self {
+            up,
+            down,
+            upload,
+            ready,
+            phase: Phase::Waiting,
+            interim: None,
+            held_timer: HeldTimer::default(),
+            upgrade,
+            again,
+            attempts,
+            failed: None,
+            in_flight,
+        }
+    }
+
     /// Ends the request, whose server switched protocols. Returns the connection to it, and the session if there is one.
-    pub(crate) fn switched(self) -> (U, Option<Box<Session>>) {
+    pub(crate) fn switched(self) -> (Upstream, Option<Box<Session>>) {
         let session = match self.phase {
             Phase::Switched(session) => session,
             _ => None,
@@ -118,7 +134,7 @@ impl<U: Up, D: Down> Pump<U, D> {
 
     /// Ends the request, whose client left. Returns the metering and the upstream's connection if the rest of the response
     /// is needed.
-    pub(crate) fn leave(self) -> Option<(Metered, U)> {
+    pub(crate) fn leave(self) -> Option<(Metered, Upstream)> {
         // The connection is dropped first.
         let Self { mut phase, up, .. } = self;
         let Phase::Answering(response) = &mut phase else { return None };
@@ -246,7 +262,9 @@ impl<U: Up, D: Down> Pump<U, D> {
     ) -> Poll<Result<Option<Finish>, Stop>> {
         match &mut self.phase {
             Phase::Held(held) => {
-                ready!(held.until.as_mut().poll(cx));
+                if let Some(until) = &mut held.until {
+                    ready!(until.as_mut().poll(cx));
+                }
                 Poll::Ready(self.take(cx, Received::Slice(&[]), buffers, true))
             }
             Phase::Answering(response) => {
@@ -324,7 +342,10 @@ impl<U: Up, D: Down> Pump<U, D> {
                             first.rejected_with(beginning);
                             finish = Some(Finish::Again);
                         } else if matches!(phase, Phase::Waiting) {
-                            *phase = Phase::Held(Held::new(limits::REJECTION_TIME, None));
+                            *phase = Phase::Held(Held {
+                                until: Some(Box::pin(sleep(limits::REJECTION_TIME))),
+                                undecided: None,
+                            });
                         }
                         return Ok(Take::Later);
                     }
@@ -346,7 +367,10 @@ impl<U: Up, D: Down> Pump<U, D> {
                             undecided.decide(beginning, head.framing == Framing::Length)
                         }
                         Verdict::ByBody(undecided) => {
-                            *phase = Phase::Held(Held::new(HOLD_TIME, Some(undecided)));
+                            *phase = Phase::Held(Held {
+                                until: Some(Box::pin(sleep(HOLD_TIME))),
+                                undecided: Some(undecided),
+                            });
                             return Ok(Take::Later);
                         }
                     };
@@ -410,7 +434,7 @@ impl<U: Up, D: Down> Pump<U, D> {
     fn hold_rejection(&mut self) {
         self.again = None;
         self.upload.break_off();
-        self.phase = Phase::Held(Held::new(Duration::ZERO, None));
+        self.phase = Phase::Held(Held { until: None, undecided: None });
     }
 
     /// Ends the request, whose body is incomplete: the response, if it has begun, is truncated.

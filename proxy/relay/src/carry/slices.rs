@@ -8,7 +8,7 @@ use memmap2::MmapMut;
 use crate::limits;
 
 /// Slices that are being joined. A single one is not copied.
-pub(crate) struct Slices {
+pub(super) struct Slices {
     joined: Joined,
     len: usize,
     len_max: usize,
@@ -22,15 +22,15 @@ enum Joined {
 
 impl Slices {
     /// No slices yet; at most `len_max` bytes in all.
-    pub(crate) fn new(len_max: usize) -> Self {
+    pub(super) fn new(len_max: usize) -> Self {
         Self { joined: Joined::One(Bytes::new()), len: 0, len_max }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn push(&mut self, slice: Bytes) {
+    pub(super) fn push(&mut self, slice: Bytes) {
         if self.len == 0 {
             self.len = slice.len();
             self.joined = Joined::One(slice);
@@ -56,7 +56,7 @@ impl Slices {
         }
     }
 
-    pub(crate) fn join(self) -> Bytes {
+    pub(super) fn join(self) -> Bytes {
         match self.joined {
             Joined::One(slice) => slice,
             Joined::Heap(heap) => heap.freeze(),

@@ -4,6 +4,7 @@
 mod body;
 mod deadlines;
 mod down;
+mod handed;
 mod head;
 mod outgoing;
 mod server;

@@ -10,17 +10,16 @@ use http1::{Version, write_field};
 
 use super::down::{Asked, Http1Down};
 use super::request::{Next, poll_next};
-use crate::carry::pump::{Ended, Finish, Pump, begin};
-use crate::carry::rest;
+use crate::carry::pump::{Finish, Pump};
+use crate::carry::{Ended, begin, rest};
 use crate::conn::client::Client;
 use crate::conn::socket::Output;
 use crate::connections::Connections;
 use crate::request::answer::Answer;
 use crate::request::reject::{Stop, reject_unopened};
-use crate::wire::upstream::Upstream;
 
 /// A request of this protocol.
-type Http1Pump = Pump<Upstream, Http1Down>;
+type Http1Pump = Pump<Http1Down>;
 
 /// The reason why no further request of a client's connection is served.
 pub(crate) enum Outcome {

@@ -10,7 +10,7 @@ use http1::{Body, Fault, Table, Version, request, request_body};
 
 use super::down::{Asked, Http1Down};
 use super::fields;
-use crate::carry::pump::Request;
+use crate::carry::Request;
 use crate::clock;
 use crate::conn::client::Client;
 use crate::request::headers;

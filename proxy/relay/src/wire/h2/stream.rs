@@ -12,14 +12,13 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::down::Http2Down;
-use crate::carry::handed::Handed;
-use crate::carry::pump::{self, Ended, Finish, Pump, begin};
-use crate::carry::rest;
+use super::handed::Handed;
+use crate::carry::pump::{Finish, Pump};
+use crate::carry::{self, Ended, begin, rest};
 use crate::clock;
 use crate::conn::client::Client;
 use crate::connections::Connections;
 use crate::request::reject::Stop;
-use crate::wire::upstream::Upstream;
 
 /// The body of a response.
 pub(super) struct StreamBody {
@@ -31,7 +30,7 @@ pub(super) struct StreamBody {
 /// The state of a response.
 enum State {
     /// It comes from the upstream.
-    Forwarded(Box<Pump<Upstream, Http2Down>>),
+    Forwarded(Box<Pump<Http2Down>>),
     /// It is an answer of the proxy, or has ended: these bytes are left.
     Own(Bytes),
     /// It is truncated. The bytes before that must reach the client first.
@@ -52,7 +51,7 @@ pub(super) async fn forward(
     let begun = clock::now();
     let (parts, body) = request.into_parts();
     let has_body = !body.is_end_stream();
-    let request = pump::Request { parts, head: Bytes::new(), has_body, begun };
+    let request = carry::Request { parts, head: Bytes::new(), has_body, begun };
     let request = Box::new((request, Http2Down::new(body)));
     let mut pump = None;
     let begun = begin(&connections, (&client, upstream), request, &mut pump).await;
@@ -80,10 +79,7 @@ pub(super) async fn forward(
 }
 
 /// Runs a request until its response has a head.
-async fn head(
-    connections: &Connections,
-    pump: &mut Pump<Upstream, Http2Down>,
-) -> Result<Option<Response<()>>, Stop> {
+async fn head(connections: &Connections, pump: &mut Pump<Http2Down>) -> Result<Option<Response<()>>, Stop> {
     loop {
         let polled = poll_fn(|cx| {
             let polled = pump.poll(cx, &connections.buffers);

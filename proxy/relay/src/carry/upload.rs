@@ -19,7 +19,8 @@ use crate::request::in_flight::InFlight;
 use crate::request::reject::Stop;
 use crate::request::tenant::TenantResolver;
 use crate::wire::failure::{BodyError, SendFailure};
-use crate::wire::{Buffers, Down, Part, Received, Take, Up};
+use crate::wire::upstream::Upstream;
+use crate::wire::{Buffers, Down, Part, Received, Take, Wire as _};
 
 /// The body of one request.
 pub(crate) struct Upload {
@@ -134,7 +135,7 @@ impl Upload {
 
     /// Gives the next piece of what is in memory to the upstream's connection, as much as its buffer holds, so that sent
     /// memory can be released. Returns false if there was nothing.
-    pub(super) fn give_ahead(&mut self, up: &mut impl Up, buffers: &Buffers) -> bool {
+    pub(super) fn give_ahead(&mut self, up: &mut Upstream, buffers: &Buffers) -> bool {
         let mut left = BUFFER_BYTES;
         let is_read = self.state == State::Read;
         let Some(ahead) = &mut self.ahead else {
@@ -234,7 +235,7 @@ impl Upload {
     pub(super) fn poll_forward(
         &mut self,
         cx: &mut Context<'_>,
-        (up, down, in_flight): (&mut impl Up, &mut impl Down, &Rc<InFlight>),
+        (up, down, in_flight): (&mut Upstream, &mut impl Down, &Rc<InFlight>),
         (buffers, max): (&Buffers, usize),
     ) -> Poll<Result<usize, Stop>> {
         let mut buffer = buffers.read.borrow_mut();

@@ -1,21 +1,78 @@
 //! The connection for one attempt: from the pool, or a new one, by the protocol that both agree on.
 
-use connect::{ConnectError, Offer, Protocol};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
-use crate::carry::open::Attempts;
+use bytes::Bytes;
+use connect::{ConnectError, Offer, Protocol};
+use meter::Tick;
+
+use super::attempts::Attempts;
+use super::upload::Upload;
+use crate::clock;
 use crate::conn::pool::{Need, Transport};
 use crate::conn::upstream_socket::UpstreamSocket;
 use crate::connections::Connections;
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
-use crate::request::reject::unconnected;
+use crate::request::reject::{Stop, unconnected};
 use crate::wire::h1::Http1Up;
 use crate::wire::h2::shared_connection::Http2Connection;
 use crate::wire::h2::up::Http2Up;
 use crate::wire::upstream::Upstream;
+use crate::wire::{Buffers, Down};
+
+/// Takes or opens a connection. Meanwhile, one slice of the body is read, so that the tick of the complete request depends
+/// on the client and not on the upstream; a client that leaves ends it. Also returns the time since when the upstream
+/// waits for the request, which `begun` is if there was a connection.
+pub(super) async fn connect(
+    connections: &Connections,
+    in_flight: &Rc<InFlight>,
+    attempts: Attempts,
+    (down, upload): (&mut impl Down, &mut Upload),
+    begun: Tick,
+) -> Result<(Upstream, Tick), Stop> {
+    let buffers = &connections.buffers;
+    let mut opening = pin!(open(connections, in_flight, attempts));
+    let mut has_waited = false;
+    let up = poll_fn(|cx| {
+        if let Poll::Ready(opened) = opening.as_mut().poll(cx) {
+            return Poll::Ready(opened.map_err(Stop::from));
+        }
+        has_waited = true;
+        poll_ahead(cx, (&mut *down, in_flight), upload, buffers).map(Err)
+    });
+    Ok((up.await?, if has_waited { clock::now() } else { begun }))
+}
+
+/// Reads one slice ahead, and watches the client; ready if the request ends.
+fn poll_ahead(
+    cx: &mut Context<'_>,
+    (down, in_flight): (&mut impl Down, &Rc<InFlight>),
+    upload: &mut Upload,
+    buffers: &Buffers,
+) -> Poll<Stop> {
+    if upload.is_open() && !upload.has_ahead() {
+        let mut slices = VecDeque::new();
+        let keep = |data: &[u8]| slices.push_back(Bytes::copy_from_slice(data));
+        match upload.poll_ahead(cx, (&mut *down, in_flight), buffers, keep) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
+            Poll::Ready(Ok(trailers)) => {
+                let ahead = upload.ahead();
+                ahead.slices = slices;
+                ahead.trailers = trailers.unwrap_or_default();
+            }
+        }
+    }
+    down.poll_gone(cx, buffers).map(|()| Stop::ClientGone)
+}
 
 /// Takes a connection for a request from the pool, or opens one, after a wait for a place at the upstream.
-pub(super) async fn upstream(
+async fn open(
     connections: &Connections,
     in_flight: &InFlight,
     attempts: Attempts,
@@ -34,7 +91,7 @@ pub(super) async fn upstream(
     let (transport, is_reused) = match pool.take(need) {
         Some(taken) => (taken, true),
         // Boxed: most requests find a connection.
-        None => Box::pin(open(connections, in_flight, need)).await?,
+        None => Box::pin(open_new(connections, in_flight, need)).await?,
     };
     Ok(match transport {
         Transport::Socket(socket) => {
@@ -48,7 +105,7 @@ pub(super) async fn upstream(
 
 /// Opens a connection, or waits while another request opens one that carries both. Also returns true if it may have
 /// carried a request.
-async fn open(
+async fn open_new(
     connections: &Connections,
     in_flight: &InFlight,
     need: Need,

@@ -10,7 +10,7 @@ use crate::wire::failure::SendFailure;
 
 /// The attempts to send one request.
 #[derive(Clone, Copy)]
-pub(crate) struct Attempts {
+pub(super) struct Attempts {
     /// True if it needs HTTP/1.1, which alone can switch protocols.
     is_upgrade: bool,
     /// True if it needs a connection without other requests.
@@ -20,19 +20,19 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     /// No attempt yet of a request with this head. `is_secure`: its upstream has TLS.
-    pub(crate) fn new(is_secure: bool, target: &Uri, fields: &HeaderMap) -> Self {
+    pub(super) fn new(is_secure: bool, target: &Uri, fields: &HeaderMap) -> Self {
         // Without TLS there is no HTTP/2, and no connection is shared.
         let is_upgrade = is_secure && fields.contains_key(UPGRADE);
         Self { is_upgrade, is_unshared: is_secure && is_long(target, fields), refusals: 0 }
     }
 
     /// An attempt that needs HTTP/1.1.
-    pub(crate) fn by_http1(self) -> Self {
+    pub(super) fn by_http1(self) -> Self {
         Self { is_upgrade: true, ..self }
     }
 
     /// The connection that the next attempt needs.
-    pub(crate) fn need(&self, pool: &Pool) -> Need {
+    pub(super) fn need(&self, pool: &Pool) -> Need {
         if self.is_upgrade || pool.needs_http1.get() {
             Need::Http1
         } else if self.is_unshared {
@@ -44,7 +44,7 @@ impl Attempts {
 
     /// Returns true if another attempt may follow one that failed: nothing was sent, or the server states that it
     /// processed nothing. `is_reused`: the connection may have carried a request before.
-    pub(crate) fn may_repeat(&mut self, pool: &Pool, cause: &SendFailure, is_reused: bool) -> bool {
+    pub(super) fn may_repeat(&mut self, pool: &Pool, cause: &SendFailure, is_reused: bool) -> bool {
         let may_repeat = match cause {
             SendFailure::NeedsHttp1 => {
                 pool.needs_http1.set(true);

@@ -9,9 +9,9 @@ use std::task::Poll;
 use bytes::Bytes;
 use exchange::is_sealed;
 
+use super::slices::Slices;
 use super::upload::Upload;
 use crate::capacity::Permit;
-use crate::carry::slices::Slices;
 use crate::conn::pace::Verdict;
 use crate::request::gathered::Gathered;
 use crate::request::in_flight::InFlight;
