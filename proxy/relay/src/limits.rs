@@ -45,6 +45,9 @@ pub const CLIENT_IDLE: Duration = Duration::from_secs(95);
 /// sends its next request within it, and learns from the response that the connection ends.
 pub const LAST_IDLE: Duration = Duration::from_secs(1);
 
+/// The period at which the drain looks for connections that have been idle for [`LAST_IDLE`]: it waits for them.
+pub const LAST_IDLE_CHECK: Duration = Duration::from_millis(50);
+
 /// The period at which a session that has read ahead as much as it keeps is checked for the client's announcement of its
 /// end. The end of the connection is seen without it.
 pub const TLS_RECHECK: Duration = Duration::from_secs(1);

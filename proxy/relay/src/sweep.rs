@@ -1,5 +1,5 @@
-//! Once a second: ends client connections that wait too long for a request, bodies of clients that are too slow, and, where a shared capacity is short, those that give way
-//! by the rules of [`claims`](crate::claims).
+//! Once a second: ends client connections that wait too long for a request, bodies of clients that are too slow, and, where
+//! a shared capacity is short, those that give way by the rules of [`claims`](crate::claims).
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) fn sweep(connections: &Connections) {
 
 /// Ends client connections that have waited too long for a request. Those of HTTP/2, which announce their end, have
 /// deadlines of their own.
-fn end_overdue(connections: &Connections) {
+pub(crate) fn end_overdue(connections: &Connections) {
     let worker = &connections.worker;
     for (client, task) in connections.clients.borrow().values() {
         if !client.is_http2() && is_overdue(worker, client) {

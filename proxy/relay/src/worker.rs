@@ -24,7 +24,7 @@ use crate::drain::Phase;
 use crate::listen::{Accepting, Listener};
 use crate::redirected;
 use crate::state::{Shared, WorkerState, contain};
-use crate::sweep::sweep;
+use crate::sweep::{end_overdue, sweep};
 use crate::wire::serve::serve;
 use crate::{Dropped, Observer, clock, limits};
 
@@ -97,11 +97,14 @@ async fn work(start: Start) -> io::Result<()> {
         connections.leave();
         let ended = pin!(async {
             // Ends at whichever comes first; the rest is cut below.
-            let _ = tokio::time::timeout(plan.drain_grace, async {
-                all_ended(&tasks).await;
-                all_ended(&connections.rests).await;
-            })
-            .await;
+            tokio::select! {
+                () = async {
+                    all_ended(&tasks).await;
+                    all_ended(&connections.rests).await;
+                } => {}
+                () = end_overdue_forever(&connections) => {}
+                () = tokio::time::sleep(plan.drain_grace) => {}
+            }
         });
         Phase::reached_before(&mut phase, Phase::Stopped, ended).await;
     }
@@ -285,6 +288,14 @@ async fn sweep_forever(connections: Rc<Connections>) {
         tokio::time::sleep(limits::SWEEP).await;
         connections.sweep();
         sweep(&connections);
+    }
+}
+
+/// Ends idle connections soon after their time, as long as the drain waits for them.
+async fn end_overdue_forever(connections: &Connections) {
+    loop {
+        tokio::time::sleep(limits::LAST_IDLE_CHECK).await;
+        end_overdue(connections);
     }
 }
 

@@ -156,6 +156,24 @@ fn kept_connection_gets_one_more_response_after_the_listener_closed() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
+fn kept_connection_without_a_request_closes_a_second_after_the_listener() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let mut times = (0..5).map(|_| {
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        client.send(GET);
+        client.head();
+        client.exactly(2);
+        let since = crate::support::now();
+        proxy.running.drain();
+        client.closed_after(since)
+    });
+    let is_exact = |after: Duration| after >= Duration::from_secs(1) && after < Duration::from_millis(1300);
+    assert!(times.any(is_exact), "it closed late in 5 tries");
+}
+
+#[test]
 fn response_during_the_drain_closes_its_connection() {
     let (upstream, go) = Upstream::answering_on_signal("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
