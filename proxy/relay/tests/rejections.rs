@@ -68,12 +68,17 @@ fn rejected_tenant_is_reported_without_a_record() {
 fn early_rejection_has_no_tenant() {
     let server = server();
     let proxy = proxy(server.upstream.address, keys(), true);
-    let request = format!("POST {CHAT} HTTP/1.1\r\nHost: a b\r\n{KEY_A}Content-Length: 0\r\n\r\n");
-    let (head, _) = exchange(&mut proxy.connect(), request);
-    assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
-    let expected =
-        Rejection { upstream: "under-test".into(), reason: Refusal::Host, status: 400, known: None };
-    assert_eq!(turned(&proxy), expected);
+    for (fields, reason) in [
+        ("Host: a b\r\nContent-Length: 0", Refusal::Host),
+        ("Host: a\r\nContent-Length: x", Refusal::Framing),
+        ("Host: a\r\nnot a field", Refusal::Framing),
+    ] {
+        let request = format!("POST {CHAT} HTTP/1.1\r\n{KEY_A}{fields}\r\n\r\n");
+        let (head, _) = exchange(&mut proxy.connect(), request);
+        assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
+        let expected = Rejection { upstream: "under-test".into(), reason, status: 400, known: None };
+        assert_eq!(turned(&proxy), expected);
+    }
     assert!(proxy.seen().rejected.is_empty());
 }
 
