@@ -3,7 +3,7 @@
 
 #![no_main]
 
-#[path = "../../../proxy/relay/src/proxy_header.rs"]
+#[path = "../../../proxy/relay/src/conn/proxy_header.rs"]
 mod proxy_header;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
