@@ -67,7 +67,7 @@ def steps(is_long):
     )
     test = (
         Step("workspace", "test",
-             f"{timed}{RUST} --lib --bins --examples --tests {TIMED} {pick('--skip cargo_c', '')}",
+             f"{timed}{RUST} --lib --bins --examples --tests {TIMED} {pick('--skip cargo_c --skip ::long::', '')}",
              ("build-tests", "install-telemetry", "install-prices", "install-finance",
               *pick((), ("install-cargo-c",)))),
         Step("documents", "test", f"{RUST} --doc", ("build-tests",)),
@@ -77,7 +77,7 @@ def steps(is_long):
                ("build-binary", "install-engines")) for engine in pick(ENGINES, ENGINES + COMPILED_ENGINES)),
         # The process with TLS of its clients; with --long the process and the relay with TLS of both sides.
         Step("tls", "test", f"{timed}TOKENMETER_TEST_TLS={pick('clients', 'both')} {RUST} --test process "
-             f"{pick('', '--test relay')} {TIMED}", ("workspace",)),
+             f"{pick('', '--test relay')} {TIMED} --skip ::long::", ("workspace",)),
         Step("instructions", "test", f"{target}/debug/bench-proxy instructions --tokenmeter {target}/dist/tokenmeter "
              "--budget tests/bench/instructions.txt", ("build-tests", "build-binary")),
         Step("page", "test", f"{binary} tests/page/run", ("build-binary", "install-page", "install-telemetry")),

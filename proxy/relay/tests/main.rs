@@ -3,21 +3,17 @@
 //! Everything waits for the expected state with a deadline; nothing relies on a sleep.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-#![expect(
-    clippy::duplicate_mod,
-    reason = "the same tests run with each protocol of clients and of the upstream"
-)]
 
 mod support;
 
 mod authority;
+mod conformance;
+mod conformance_http1;
+mod conformance_http2;
 mod detached;
 mod gate;
 mod labels;
 mod metering;
-mod on_hyper;
-mod on_hyper_http2;
-mod on_hyper_tls;
 mod pair;
 mod paying;
 mod placeholders;

@@ -8,7 +8,7 @@ use chance::Side;
 use relay::Dropped;
 use tenant::{Live, Nets, Rule, Rules, Spec, TenantPart};
 
-use crate::support::{DEADLINE, Peer, ProxyOn, TestPlan, Wires, eventually, upstream_body};
+use crate::support::{DEADLINE, Peer, Proxy, TestPlan, eventually, upstream_body};
 use crate::tenants::{name, post, server};
 use crate::usage::{Server, record};
 
@@ -17,18 +17,12 @@ const V1: &[u8] = b"PROXY TCP4 192.0.2.7 10.0.0.1 8080 80\r\n";
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\x0a\0\0\x01\x1f\x90\0\x50";
 const OF_ITSELF: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
 
-enum WithTls {}
-
-impl Wires for WithTls {
-    const TLS: bool = true;
-}
-
 /// Expects the header from these peers; clients of 192.0.2.0/24 are the tenant `lab`.
-fn behind<E: Wires>(server: &Server, trusted: &str, change: impl FnOnce(&mut TestPlan)) -> ProxyOn<E> {
+fn behind(server: &Server, trusted: &str, change: impl FnOnce(&mut TestPlan)) -> Proxy {
     let lab = Rule::Peer { nets: Nets::read(["192.0.2.0/24"]).unwrap(), tenant: name("lab") };
     let claimed = Rule::Header { field: "x-tenant".into(), tenant: TenantPart::Value, principal: None };
     let spec = Spec { rules: vec![lab, claimed], trusted: Nets::read([trusted]).unwrap(), ..Spec::default() };
-    ProxyOn::with(server.upstream.address, |plan| {
+    Proxy::with(server.upstream.address, |plan| {
         plan.control.tenants = Arc::new(Live::new(Rules::new(spec)));
         plan.upstreams[0].listen[0].proxy_protocol = true;
         change(plan);
@@ -36,7 +30,7 @@ fn behind<E: Wires>(server: &Server, trusted: &str, change: impl FnOnce(&mut Tes
 }
 
 /// Sends a header, then a request that names the tenant `claimed`; returns the tenant of its record.
-fn tenant_after<E: Wires>(proxy: &ProxyOn<E>, header: &[u8]) -> String {
+fn tenant_after(proxy: &Proxy, header: &[u8]) -> String {
     let mut client = connect(proxy, header);
     client.send(post(CHAT, "X-Tenant: claimed\r\n", "{}"));
     let head = client.head().unwrap();
@@ -47,7 +41,7 @@ fn tenant_after<E: Wires>(proxy: &ProxyOn<E>, header: &[u8]) -> String {
 }
 
 /// Connects, and sends a header byte by byte.
-fn connect<E: Wires>(proxy: &ProxyOn<E>, header: &[u8]) -> Peer {
+fn connect(proxy: &Proxy, header: &[u8]) -> Peer {
     use std::io::Write;
     let mut socket = TcpStream::connect(proxy.address()).unwrap();
     socket.set_nodelay(true).unwrap();
@@ -59,8 +53,8 @@ fn connect<E: Wires>(proxy: &ProxyOn<E>, header: &[u8]) -> Peer {
 #[test]
 fn header_of_a_trusted_peer_names_the_client() {
     let server = server();
-    let clear = behind::<crate::support::DefaultWires>(&server, "127.0.0.1", |_| {});
-    let with_tls = behind::<WithTls>(&server, "127.0.0.1", |_| {});
+    let clear = behind(&server, "127.0.0.1", |_| {});
+    let with_tls = behind(&server, "127.0.0.1", TestPlan::listen_with_tls);
     let over_unix = [&V2[..13], &[0x31, 0, 216], &[b'/'; 216]].concat();
     for (header, tenant) in
         // A client without an address has nothing of the trust that the load balancer itself has.
@@ -84,7 +78,7 @@ fn connection_without_a_header_is_closed_and_counted() {
         return;
     }
     let server = server();
-    let proxy = behind::<crate::support::DefaultWires>(&server, "127.0.0.1", |plan| {
+    let proxy = behind(&server, "127.0.0.1", |plan| {
         plan.head_timeout = Duration::from_millis(300);
     });
     for first in [post(CHAT, "", "{}").as_bytes(), b"PROXY TCP4 nobody\r\n", &V2[..20], b""] {
@@ -98,12 +92,12 @@ fn connection_without_a_header_is_closed_and_counted() {
 #[test]
 fn untrusted_peer_is_closed_and_counted() {
     let server = server();
-    let proxy = behind::<crate::support::DefaultWires>(&server, "10.0.0.1", |_| {});
+    let proxy = behind(&server, "10.0.0.1", |_| {});
     let mut client = Peer::connect(proxy.address());
     client.try_send(V1);
     assert_eq!(client.rest(), "");
     eventually("it is counted", || proxy.seen().lost == [Dropped::ProxyHeader]);
-    let off = crate::support::Proxy::new(server.upstream.address);
+    let off = Proxy::new(server.upstream.address);
     let mut client = Peer::connect(off.address());
     client.send(post(CHAT, "", "{}"));
     client.head().unwrap();
@@ -114,7 +108,7 @@ fn untrusted_peer_is_closed_and_counted() {
 #[test]
 fn named_clients_have_shares_of_their_own() {
     let server = server();
-    let proxy = behind::<crate::support::DefaultWires>(&server, "127.0.0.1", |plan| plan.connections = 8);
+    let proxy = behind(&server, "127.0.0.1", |plan| plan.connections = 8);
     let idle: Vec<_> = (0..8).map(|_| connect(&proxy, V1)).collect();
     eventually("all have places", || proxy.running.held().connections.taken == 8);
     let other = b"PROXY TCP4 198.51.100.9 10.0.0.1 8080 80\r\n";

@@ -1,5 +1,5 @@
-//! TLS between the client and the proxy: handshakes that fail, the end of a session, and new certificates. The
-//! conformance tests run with TLS, too (`on_hyper_tls`).
+//! TLS between the client and the proxy: handshakes that fail, the end of a session, and new certificates. Other
+//! tests run with TLS, too (`support/wires.rs`).
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -16,24 +16,23 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use tenant::{CertificateName, Rule, TenantPart};
 
 use crate::support::http2::{connect_with_tls, run};
-use crate::support::{DEADLINE, Peer, ProxyOn, TestPlan, Upstream, Wires, eventually, tls};
+use crate::support::{DEADLINE, Peer, Proxy, TestPlan, Upstream, eventually, tls};
 use crate::tenants::{in_force, rules, server};
-
-/// A proxy with TLS.
-enum WithTls {}
-
-impl Wires for WithTls {
-    const TLS: bool = true;
-}
-
-type Proxy = ProxyOn<WithTls>;
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
+/// A proxy with TLS to an upstream.
+fn proxy_of(upstream: SocketAddr, change: impl FnOnce(&mut TestPlan)) -> Proxy {
+    Proxy::with(upstream, |plan| {
+        change(plan);
+        plan.listen_with_tls();
+    })
+}
+
 fn proxy(change: impl FnOnce(&mut TestPlan)) -> Proxy {
     let upstream = Upstream::answering(OK);
-    Proxy::with(upstream.address, change)
+    proxy_of(upstream.address, change)
 }
 
 /// A socket without TLS.
@@ -85,7 +84,7 @@ fn tls_without_tls_listener_gets_a_400() {
         return;
     }
     let upstream = Upstream::answering(OK);
-    let proxy = crate::support::Proxy::new(upstream.address);
+    let proxy = Proxy::new(upstream.address);
     let mut client = socket(proxy.address());
     client.write_all(&hello()).unwrap();
     let mut answer = Vec::new();
@@ -211,7 +210,7 @@ fn end_is_announced_and_truncation_is_not() {
             peer.head();
             peer.send(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n{end}"));
         });
-        let proxy = Proxy::new(upstream.address);
+        let proxy = proxy_of(upstream.address, |_| {});
         let mut client = StreamOwned::new(session(tls::client(&[])), socket(proxy.address()));
         client.write_all(b"GET /x HTTP/1.0\r\nHost: h\r\n\r\n").unwrap();
         let mut answer = Vec::new();
@@ -227,7 +226,7 @@ fn end_is_announced_and_truncation_is_not() {
 fn end_that_arrives_with_requests_is_seen() {
     // It does not answer, so nothing else ends the connection.
     let upstream = Upstream::start(|peer, _| while peer.head().is_some() {});
-    let proxy = Proxy::new(upstream.address);
+    let proxy = proxy_of(upstream.address, |_| {});
     let mut client = StreamOwned::new(session(tls::client(&[])), socket(proxy.address()));
     client.conn.complete_io(&mut client.sock).unwrap();
     client.conn.writer().write_all(GET.repeat(2).as_bytes()).unwrap();
@@ -283,7 +282,7 @@ fn client_may_change_its_keys() {
 #[test]
 fn certificate_names_the_tenant_over_http2() {
     let server = server();
-    let proxy = Proxy::with(server.upstream.address, |plan| {
+    let proxy = proxy_of(server.upstream.address, |plan| {
         let rule = Rule::Certificate { name: CertificateName::Dns, tenant: TenantPart::Value };
         in_force(rules(vec![rule]))(plan);
         plan.upstreams[0].listen[0].tls = Some(tls::verifying_server());

@@ -8,9 +8,7 @@ use meter::{Ending, Provenance, Record};
 use relay::{Dropped, ServerKind, UsageStep};
 use usage::Policy;
 
-use crate::support::{
-    DEADLINE, PROMPT, Peer, Proxy, ProxyOn, TestPlan, Upstream, Wires, eventually, now, upstream_body,
-};
+use crate::support::{DEADLINE, PROMPT, Peer, Proxy, TestPlan, Upstream, eventually, now, upstream_body};
 use crate::tenants::{in_force, keys};
 
 pub(crate) const ASKED: &str = r#"{"model":"m","stream": true,"stream_options":{"include_usage":true}}"#;
@@ -116,11 +114,11 @@ pub(crate) fn ask(address: SocketAddr, request: &str) -> (String, String) {
     (head, String::from_utf8(body).unwrap())
 }
 
-pub(crate) fn record<E>(proxy: &ProxyOn<E>) -> Record {
+pub(crate) fn record(proxy: &Proxy) -> Record {
     Arc::unwrap_or_clone(proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record)
 }
 
-pub(crate) fn steps<E: Wires>(proxy: &ProxyOn<E>) -> Vec<UsageStep> {
+pub(crate) fn steps(proxy: &Proxy) -> Vec<UsageStep> {
     proxy.seen().usage.clone()
 }
 

@@ -5,7 +5,26 @@ use std::sync::mpsc;
 use super::Proxy;
 use crate::support::{Upstream, eventually, upstream_body};
 
-#[test]
+crate::support::wires::table! {
+    (all):
+        body_with_content_length_is_forwarded,
+        chunked_body_is_forwarded_slice_by_slice,
+        bytes_after_the_last_request_cause_no_reset,
+        heads_without_bodies_keep_their_length,
+        uploads_of_either_framing_are_forwarded,
+        large_upload_is_forwarded_whole,
+        announced_and_requested_trailers_are_forwarded,
+        upstream_failure_truncates_the_response,
+        body_short_of_its_length_is_truncated,
+        upstream_prefix_precedes_the_path,
+        name_in_the_target_becomes_the_host,
+        hop_by_hop_fields_are_removed;
+    (http1_clients, "an HTTP/2 client sends its body at once"):
+        expect_continue_is_answered_when_body_is_read;
+    (http1_clients, "its client uses HTTP/1.0"):
+        http10_client_gets_no_chunks;
+}
+
 fn body_with_content_length_is_forwarded() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello");
     let proxy = Proxy::new(upstream.address);
@@ -18,7 +37,6 @@ fn body_with_content_length_is_forwarded() {
     assert_eq!(client.exactly(5), b"hello");
 }
 
-#[test]
 fn chunked_body_is_forwarded_slice_by_slice() {
     let (go, wait) = mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
@@ -44,7 +62,6 @@ fn chunked_body_is_forwarded_slice_by_slice() {
 }
 
 /// Closing with unread bytes causes a reset, which destroys what the client has not received.
-#[test]
 fn bytes_after_the_last_request_cause_no_reset() {
     let (go, wait) = mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
@@ -65,7 +82,6 @@ fn bytes_after_the_last_request_cause_no_reset() {
     assert_eq!(upstream.connections(), 1);
 }
 
-#[test]
 fn http10_client_gets_no_chunks() {
     let upstream =
         Upstream::answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n");
@@ -78,7 +94,6 @@ fn http10_client_gets_no_chunks() {
     assert_eq!(client.rest(), "one");
 }
 
-#[test]
 fn heads_without_bodies_keep_their_length() {
     for (method, answer) in [
         ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"),
@@ -101,7 +116,6 @@ fn heads_without_bodies_keep_their_length() {
     }
 }
 
-#[test]
 fn uploads_of_either_framing_are_forwarded() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -128,7 +142,6 @@ fn uploads_of_either_framing_are_forwarded() {
     assert_eq!(body, b"hello");
 }
 
-#[test]
 fn large_upload_is_forwarded_whole() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
@@ -149,7 +162,6 @@ fn large_upload_is_forwarded_whole() {
     assert_eq!(client.exactly(expected.len()), expected.as_bytes());
 }
 
-#[test]
 fn announced_and_requested_trailers_are_forwarded() {
     let upstream = Upstream::answering(
         "HTTP/1.1 200 OK\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: v\r\n\r\n",
@@ -165,7 +177,6 @@ fn announced_and_requested_trailers_are_forwarded() {
     assert_eq!(client.until("0\r\n\r\n"), "2\r\nok\r\n0\r\n\r\n");
 }
 
-#[test]
 fn expect_continue_is_answered_when_body_is_read() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
@@ -187,7 +198,6 @@ fn expect_continue_is_answered_when_body_is_read() {
     assert!(refused.head().unwrap().starts_with("HTTP/1.1 400"));
 }
 
-#[test]
 fn upstream_failure_truncates_the_response() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -200,7 +210,6 @@ fn upstream_failure_truncates_the_response() {
     assert_eq!(client.rest(), "3\r\none\r\n", "the received bytes without a last chunk");
 }
 
-#[test]
 fn body_short_of_its_length_is_truncated() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -213,7 +222,6 @@ fn body_short_of_its_length_is_truncated() {
     assert_eq!(client.rest(), "five!");
 }
 
-#[test]
 fn upstream_prefix_precedes_the_path() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -236,7 +244,6 @@ fn upstream_prefix_precedes_the_path() {
     }
 }
 
-#[test]
 fn name_in_the_target_becomes_the_host() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -258,7 +265,6 @@ fn name_in_the_target_becomes_the_host() {
     assert_eq!(said.recv().unwrap(), Proxy::spelled("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n"));
 }
 
-#[test]
 fn hop_by_hop_fields_are_removed() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {

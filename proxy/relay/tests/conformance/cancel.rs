@@ -7,6 +7,21 @@ use std::time::{Duration, Instant};
 use super::Proxy;
 use crate::support::{CANCEL, PROMPT, Peer, TestPlan, Upstream, eventually, now};
 
+crate::support::wires::table! {
+    (all):
+        client_leaves_during_its_upload,
+        client_leaves_during_its_chunked_upload,
+        client_leaves_before_the_response_head,
+        client_leaves_during_the_stream,
+        client_leaves_after_a_pipelined_request,
+        reset_cancels_even_with_half_close,
+        client_leaves_during_the_upstream_connect;
+    (all, slow):
+        slow_client_leaves;
+    (http1_clients, "HTTP/2 has no half of a connection to close"):
+        half_close_cancels_unless_allowed;
+}
+
 const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
 
 /// The way in which a client leaves.
@@ -62,7 +77,6 @@ fn learns_after(
     after
 }
 
-#[test]
 fn client_leaves_during_its_upload() {
     learns(
         |_| {},
@@ -74,7 +88,6 @@ fn client_leaves_during_its_upload() {
     );
 }
 
-#[test]
 fn client_leaves_during_its_chunked_upload() {
     learns(
         |_| {},
@@ -89,7 +102,6 @@ fn client_leaves_during_its_chunked_upload() {
     );
 }
 
-#[test]
 fn client_leaves_before_the_response_head() {
     learns(
         |_| {},
@@ -101,7 +113,6 @@ fn client_leaves_before_the_response_head() {
     );
 }
 
-#[test]
 fn client_leaves_during_the_stream() {
     learns(
         |_| {},
@@ -118,7 +129,6 @@ fn client_leaves_during_the_stream() {
     );
 }
 
-#[test]
 fn client_leaves_after_a_pipelined_request() {
     learns(
         |_| {},
@@ -130,8 +140,6 @@ fn client_leaves_after_a_pipelined_request() {
     );
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn slow_client_leaves() {
     learns(
         |_| {},
@@ -150,7 +158,6 @@ fn slow_client_leaves() {
     );
 }
 
-#[test]
 fn reset_cancels_even_with_half_close() {
     let (sender, learned) = mpsc::channel();
     let (ready, reached) = mpsc::channel();
@@ -168,7 +175,6 @@ fn reset_cancels_even_with_half_close() {
     assert!(learned.recv().unwrap() < PROMPT);
 }
 
-#[test]
 fn client_leaves_during_the_upstream_connect() {
     // A listener with a full queue neither accepts nor refuses connections.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -190,7 +196,6 @@ fn client_leaves_during_the_upstream_connect() {
     eventually("the request has ended", || proxy.running.in_flight() == 0);
 }
 
-#[test]
 fn half_close_cancels_unless_allowed() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let script = |peer: &mut Peer, _: usize| {

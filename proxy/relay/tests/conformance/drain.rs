@@ -7,6 +7,23 @@ use std::time::Duration;
 use super::Proxy;
 use crate::support::{DEADLINE, Upstream, eventually, upstream_body};
 
+crate::support::wires::table! {
+    (all):
+        unfinished_stream_is_cut_after_the_grace,
+        second_signal_stops_at_once,
+        stream_cut_by_the_drain_ends_locally;
+    (all, slow):
+        stream_may_finish_within_the_grace;
+    (http1_clients, "an HTTP/2 client learns of the drain by GOAWAY"):
+        kept_connection_gets_one_more_response_after_the_listener_closed,
+        new_connections_are_served_during_the_delay,
+        response_during_the_drain_closes_its_connection;
+    (main):
+        idle_upstream_connection_is_closed_while_a_stream_finishes;
+    (http1_clients, slow, "an HTTP/2 client learns of the drain by GOAWAY"):
+        kept_connection_without_a_request_closes_a_second_after_the_listener;
+}
+
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// A server whose streams end on a signal.
@@ -24,12 +41,10 @@ fn streaming() -> (Upstream, mpsc::Sender<()>) {
     (upstream, go)
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn stream_may_finish_within_the_grace() {
     let (upstream, go) = streaming();
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     let mut idle = proxy.connect();
     let mut client = proxy.connect();
     client.send(GET);
@@ -46,7 +61,6 @@ fn stream_may_finish_within_the_grace() {
 }
 
 /// No further request will use it.
-#[test]
 fn idle_upstream_connection_is_closed_while_a_stream_finishes() {
     let (go, wait) = mpsc::channel::<()>();
     let (heard, said) = mpsc::channel();
@@ -80,7 +94,6 @@ fn idle_upstream_connection_is_closed_while_a_stream_finishes() {
     assert_eq!(streaming.rest(), "0\r\n\r\n");
 }
 
-#[test]
 fn new_connections_are_served_during_the_delay() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     // Long enough for seven requests on a busy machine.
@@ -101,12 +114,11 @@ fn new_connections_are_served_during_the_delay() {
         assert!(head.starts_with("http/1.1 200") && head.contains("connection: close"), "{head}");
         assert_eq!(client.rest(), "ok", "and it is closed");
     }
-    let address = proxy.address();
+    let address = proxy.listener();
     eventually("the listener closes", || TcpStream::connect(address).is_err());
     proxy.running.join();
 }
 
-#[test]
 fn unfinished_stream_is_cut_after_the_grace() {
     let (upstream, _go) = streaming();
     let proxy = Proxy::with(upstream.address, |plan| plan.drain_grace = Duration::from_millis(300));
@@ -123,7 +135,6 @@ fn unfinished_stream_is_cut_after_the_grace() {
     assert_eq!(proxy.running.in_flight(), 0);
 }
 
-#[test]
 fn second_signal_stops_at_once() {
     let (upstream, _go) = streaming();
     let proxy = Proxy::with(upstream.address, |plan| plan.drain_delay = Duration::from_secs(60));
@@ -138,7 +149,6 @@ fn second_signal_stops_at_once() {
 }
 
 /// A client that uses its connections again cannot know of the drain before its next response.
-#[test]
 fn kept_connection_gets_one_more_response_after_the_listener_closed() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
@@ -146,7 +156,7 @@ fn kept_connection_gets_one_more_response_after_the_listener_closed() {
     client.send(GET);
     client.head();
     client.exactly(2);
-    let address = proxy.address();
+    let address = proxy.listener();
     proxy.running.drain();
     eventually("the listener closes", || TcpStream::connect(address).is_err());
     client.send(GET);
@@ -155,8 +165,6 @@ fn kept_connection_gets_one_more_response_after_the_listener_closed() {
     proxy.running.join();
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn kept_connection_without_a_request_closes_a_second_after_the_listener() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let mut times = (0..5).map(|_| {
@@ -173,14 +181,13 @@ fn kept_connection_without_a_request_closes_a_second_after_the_listener() {
     assert!(times.any(is_exact), "it closed late in 5 tries");
 }
 
-#[test]
 fn response_during_the_drain_closes_its_connection() {
     let (upstream, go) = Upstream::answering_on_signal("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
     client.send(GET);
     eventually("the request is in flight", || proxy.running.in_flight() == 1);
-    let address = proxy.address();
+    let address = proxy.listener();
     proxy.running.drain();
     eventually("the listener closes", || TcpStream::connect(address).is_err());
     go.send(()).unwrap();
@@ -189,7 +196,6 @@ fn response_during_the_drain_closes_its_connection() {
     proxy.running.join();
 }
 
-#[test]
 fn stream_cut_by_the_drain_ends_locally() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();

@@ -24,6 +24,17 @@ use crate::support::http2::{connect, run};
 use crate::support::{DEADLINE, Peer, Upstream, eventually, now};
 use crate::usage::{PLAIN, Server, policy, request, steps};
 
+crate::support::wires::table! {
+    (all, slow):
+        dripping_uploads_leave_upstream_connections,
+        dripping_uploads_leave_places,
+        dripping_streams_leave_sockets,
+        dripping_uploads_of_four_leave_gather_room,
+        slow_upload_gives_way_to_its_own_holder,
+        upload_without_end_ends,
+        only_grpc_clients_may_be_silent;
+}
+
 const CHAT: &str = "/v1/chat/completions";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const DRIP: &[u8] = &[b' '; 200];
@@ -100,8 +111,6 @@ fn assert_served(proxy: &Proxy, last: u8, path: &str) {
     assert!(begun.elapsed() < Duration::from_secs(5), "{path}: {:?}", begun.elapsed());
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn dripping_uploads_leave_upstream_connections() {
     let upstream = Upstream::answering(OK);
     for (attacked, first) in [("/unmetered", 0), (CHAT, 0), ("/v1/responses", 100_000)] {
@@ -117,8 +126,6 @@ fn dripping_uploads_leave_upstream_connections() {
 }
 
 /// Half of the attacker's connections precede the other client's in the listener's queue.
-#[test]
-#[ignore = "waits for seconds"]
 fn dripping_uploads_leave_places() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.connections = 16);
@@ -136,12 +143,10 @@ fn dripping_uploads_leave_places() {
 }
 
 /// The process has a limited number of descriptors for sockets.
-#[test]
-#[ignore = "waits for seconds"]
 fn dripping_streams_leave_sockets() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.sockets = 40);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async {
         let mut client = connect::<Dripping>(address).await;
         for _ in 0..56 {
@@ -161,8 +166,6 @@ fn dripping_streams_leave_sockets() {
     });
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn dripping_uploads_of_four_leave_gather_room() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -183,8 +186,6 @@ fn dripping_uploads_of_four_leave_gather_room() {
 }
 
 /// Slow uploads have no time limit while nothing else needs their connections; then one gives way.
-#[test]
-#[ignore = "waits for seconds"]
 fn slow_upload_gives_way_to_its_own_holder() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 8);
@@ -208,8 +209,6 @@ fn slow_upload_gives_way_to_its_own_holder() {
     assert_eq!(answers.iter().filter(|head| head.starts_with("HTTP/1.1 200")).count(), 5, "{answers:?}");
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn upload_without_end_ends() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.body_time = Duration::from_secs(2));
@@ -229,15 +228,13 @@ fn upload_without_end_ends() {
 }
 
 /// A gRPC client may be silent without limit; a gRPC content type alone does not exempt other requests.
-#[test]
-#[ignore = "waits for seconds"]
 fn only_grpc_clients_may_be_silent() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| {
         policy(Policy::Inject)(plan);
         plan.shares.body_idle = Duration::from_secs(1);
     });
-    let address = proxy.address();
+    let address = proxy.listener();
     for path in [CHAT, "/inference.GRPCInferenceService/ModelInfer"] {
         let mut client = proxy.connect();
         client.send(format!(

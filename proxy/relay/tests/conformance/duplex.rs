@@ -5,8 +5,15 @@ use std::sync::mpsc;
 use super::Proxy;
 use crate::support::{Upstream, eventually, upstream_body};
 
+crate::support::wires::table! {
+    (all):
+        answer_and_upload_move_at_the_same_time,
+        upload_waits_for_its_server;
+    (http1_clients, "interim responses reach HTTP/1.1 clients only"):
+        messages_may_be_cut_anywhere;
+}
+
 /// A server may answer while it reads: each side gets every slice before the other sends its next one.
-#[test]
 fn answer_and_upload_move_at_the_same_time() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -31,13 +38,16 @@ fn answer_and_upload_move_at_the_same_time() {
 }
 
 /// A server that reads nothing stops its client, and takes the rest once it reads.
-#[test]
 fn upload_waits_for_its_server() {
     const BYTES: usize = 16 << 20;
+    const NO_CONTENT: &str = "HTTP/1.1 204 No Content\r\n\r\n";
     let (go, wait) = mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
     let upstream = Upstream::start(move |peer, _| {
         let head = peer.head().unwrap();
+        if head.starts_with("GET") {
+            return peer.send(NO_CONTENT);
+        }
         wait.lock().unwrap().recv().unwrap();
         assert_eq!(upstream_body(peer, &head).len(), BYTES);
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
@@ -50,8 +60,8 @@ fn upload_waits_for_its_server() {
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| client.send(vec![b'x'; BYTES]));
         // Its memory does not hold the others up, nor does it.
-        other.send("GET /x HTTP/1.1\r\nHost: a b\r\n\r\n");
-        assert!(other.head().unwrap().starts_with("HTTP/1.1 400"));
+        other.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert!(other.head().unwrap().starts_with("HTTP/1.1 204"));
         assert!(!sending.is_finished(), "the sockets hold less than the body");
         go.send(()).unwrap();
         sending.join().unwrap();
@@ -60,7 +70,6 @@ fn upload_waits_for_its_server() {
 }
 
 /// A request and its response are the same messages wherever they are cut, with what follows them.
-#[test]
 fn messages_may_be_cut_anywhere() {
     let request = "POST /x HTTP/1.1\r\nHost: h\r\nTrailer: X-A\r\nTransfer-Encoding: chunked\r\n\r\n\
                    2\r\nhe\r\n3;a=b\r\nllo\r\n0\r\nX-A: b\r\n\r\n";

@@ -14,7 +14,21 @@ use crate::usage::{
     ASKED, DONE, FINISH, HEAD, PLAIN, Server, USAGE, ask, chunk, delta, policy, record, request, steps,
 };
 
-#[test]
+crate::support::wires::table! {
+    (all):
+        a_chunked_request_stays_chunked,
+        trailers_follow_the_edited_body,
+        unannounced_trailers_change_nothing,
+        body_with_digest_in_trailers_is_unedited,
+        usage_is_requested_at_invocations,
+        body_over_the_cap_passes_unedited,
+        client_leaving_during_buffering_reaches_no_server,
+        a_client_may_leave_at_every_byte;
+    (main):
+        buffered_bodies_share_one_limit,
+        request_of_many_chunks_is_one_body;
+}
+
 fn a_chunked_request_stays_chunked() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
@@ -39,7 +53,6 @@ fn with_trailers(fields: &str, body: &str, trailers: &str) -> String {
 
 /// Trailers do not exempt a request from being counted: they follow the edited body, and the original body if that is
 /// sent again.
-#[test]
 fn trailers_follow_the_edited_body() {
     let sent = Arc::<Mutex<Vec<String>>>::default();
     let noted = Arc::clone(&sent);
@@ -73,7 +86,6 @@ fn unchunked(mut chunks: &str) -> String {
     whole
 }
 
-#[test]
 fn unannounced_trailers_change_nothing() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
@@ -84,7 +96,6 @@ fn unannounced_trailers_change_nothing() {
 }
 
 /// A digest in the trailers counts as one in the head.
-#[test]
 fn body_with_digest_in_trailers_is_unedited() {
     for seal in ["Content-Digest: sha-256=:AA==:\r\n", "X-A: b\r\nSignature: s=:AA==:\r\n"] {
         let server = Server::streaming();
@@ -96,7 +107,6 @@ fn body_with_digest_in_trailers_is_unedited() {
 }
 
 /// At `/invocations` only the body determines the dialect, so usage is requested once that is known.
-#[test]
 fn usage_is_requested_at_invocations() {
     const TEXT: &str = r#"{"prompt":"p","stream": true}"#;
     const ESCAPED: &str = r#"{"mess\u0061ges":[],"stream": true}"#;
@@ -127,7 +137,6 @@ fn usage_is_requested_at_invocations() {
     }
 }
 
-#[test]
 fn body_over_the_cap_passes_unedited() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
@@ -137,7 +146,6 @@ fn body_over_the_cap_passes_unedited() {
     assert_eq!(steps(&proxy), [UsageStep::TooLarge]);
 }
 
-#[test]
 fn client_leaving_during_buffering_reaches_no_server() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
@@ -153,7 +161,6 @@ fn client_leaving_during_buffering_reaches_no_server() {
     assert_eq!(record(&proxy).ending, Ending::ClientAbort);
 }
 
-#[test]
 fn request_of_many_chunks_is_one_body() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
@@ -172,7 +179,6 @@ fn request_of_many_chunks_is_one_body() {
 }
 
 /// A buffered body counts against the limit until it has been sent, whatever becomes of the edit.
-#[test]
 fn buffered_bodies_share_one_limit() {
     // A server that accepts connections and reads nothing.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -198,7 +204,6 @@ fn buffered_bodies_share_one_limit() {
 }
 
 /// The client may leave at any byte of its request or of its answer (law 4).
-#[test]
 fn a_client_may_leave_at_every_byte() {
     let stream = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
     let sent = stream.clone();

@@ -13,11 +13,25 @@ use super::Proxy;
 use crate::support::http2::{connect, run};
 use crate::support::{PROMPT, Upstream, eventually, now, upstream_body};
 
+crate::support::wires::table! {
+    (http2_clients, "the clients of these tests use HTTP/2 themselves"):
+        requests_become_http11_with_one_host,
+        many_streams_share_a_connection,
+        get_with_a_body_keeps_it,
+        trailers_are_forwarded,
+        upstream_failure_resets_the_stream,
+        reset_stream_cancels_its_upstream_only,
+        closed_connection_cancels_all_its_streams,
+        slow_stream_stops_its_upstream,
+        rejections_do_not_close_the_connection,
+        drain_lets_streams_finish,
+        idle_connection_is_no_slow_head;
+}
+
 fn get(address: SocketAddr, path: &str) -> Request<Empty<Bytes>> {
     Request::get(format!("http://{address}{path}")).body(Empty::new()).unwrap()
 }
 
-#[test]
 fn requests_become_http11_with_one_host() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -28,7 +42,7 @@ fn requests_become_http11_with_one_host() {
         }
     });
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut client = connect(address).await;
         let request = Request::post(format!("http://{address}/x?y"))
@@ -53,11 +67,10 @@ fn requests_become_http11_with_one_host() {
     assert_eq!(body, b"hello");
 }
 
-#[test]
 fn many_streams_share_a_connection() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let client = connect(address).await;
         let answers: Vec<_> = (0..50)
@@ -75,7 +88,6 @@ fn many_streams_share_a_connection() {
     });
 }
 
-#[test]
 fn get_with_a_body_keeps_it() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -85,7 +97,7 @@ fn get_with_a_body_keeps_it() {
         peer.head();
     });
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut client = connect(address).await;
         let body = Slices([Bytes::from_static(b"one"), Bytes::from_static(b"two")].into_iter());
@@ -95,13 +107,12 @@ fn get_with_a_body_keeps_it() {
     assert_eq!(said.recv().unwrap(), b"onetwo");
 }
 
-#[test]
 fn trailers_are_forwarded() {
     let upstream = Upstream::answering(
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\ngrpc-status: 0\r\n\r\n",
     );
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut client = connect(address).await;
         let response = client.send_request(get(address, "/x")).await.unwrap();
@@ -112,14 +123,13 @@ fn trailers_are_forwarded() {
     });
 }
 
-#[test]
 fn upstream_failure_resets_the_stream() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
     });
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut client = connect(address).await;
         let mut body = client.send_request(get(address, "/x")).await.unwrap().into_body();
@@ -128,7 +138,6 @@ fn upstream_failure_resets_the_stream() {
     });
 }
 
-#[test]
 fn reset_stream_cancels_its_upstream_only() {
     let (sender, learned) = mpsc::channel();
     let upstream = Upstream::start(move |peer, number| {
@@ -138,7 +147,7 @@ fn reset_stream_cancels_its_upstream_only() {
         sender.send((number, now())).unwrap();
     });
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut client = connect(address).await;
         let mut bodies = Vec::new();
@@ -159,7 +168,6 @@ fn reset_stream_cancels_its_upstream_only() {
     });
 }
 
-#[test]
 fn closed_connection_cancels_all_its_streams() {
     let (sender, learned) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -168,7 +176,7 @@ fn closed_connection_cancels_all_its_streams() {
         sender.send(now()).unwrap();
     });
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     let begun = {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -193,7 +201,6 @@ fn closed_connection_cancels_all_its_streams() {
     eventually("all are over", || proxy.running.in_flight() == 0);
 }
 
-#[test]
 fn slow_stream_stops_its_upstream() {
     let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counted = std::sync::Arc::clone(&sent);
@@ -206,7 +213,7 @@ fn slow_stream_stops_its_upstream() {
         }
     });
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut client = connect(address).await;
         let _unread = client.send_request(get(address, "/x")).await.unwrap();
@@ -220,11 +227,10 @@ fn slow_stream_stops_its_upstream() {
     });
 }
 
-#[test]
 fn rejections_do_not_close_the_connection() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut client = connect(address).await;
         let mut wrong = get(address, "/x");
@@ -234,11 +240,10 @@ fn rejections_do_not_close_the_connection() {
     });
 }
 
-#[test]
 fn drain_lets_streams_finish() {
     let (upstream, go) = Upstream::answering_on_signal("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
-    let (address, running) = (proxy.address(), &proxy.running);
+    let (address, running) = (proxy.listener(), &proxy.running);
     run(async move {
         let mut client = connect(address).await;
         let answer = tokio::spawn(async move { client.send_request(get(address, "/x")).await });
@@ -268,11 +273,10 @@ impl<I: Iterator<Item = Bytes> + Unpin> Body for Slices<I> {
     }
 }
 
-#[test]
 fn idle_connection_is_no_slow_head() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(100));
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut client = connect(address).await;
         for _ in 0..2 {

@@ -5,9 +5,16 @@ use std::time::Duration;
 use super::Proxy;
 use crate::support::Upstream;
 
+crate::support::wires::table! {
+    (http1_clients, "interim responses reach HTTP/1.1 clients only"):
+        early_hints_arrive_before_the_response,
+        hop_by_hop_fields_of_hints_are_removed,
+        http10_client_gets_no_interim_response,
+        flood_of_interim_responses_is_cut;
+}
+
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
 
-#[test]
 fn early_hints_arrive_before_the_response() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
@@ -27,7 +34,6 @@ fn early_hints_arrive_before_the_response() {
     assert_eq!(client.exactly(2), b"ok");
 }
 
-#[test]
 fn http10_client_gets_no_interim_response() {
     let upstream = Upstream::start(|peer, _| {
         while peer.head().is_some() {
@@ -46,7 +52,6 @@ fn http10_client_gets_no_interim_response() {
     }
 }
 
-#[test]
 fn flood_of_interim_responses_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -71,7 +76,6 @@ fn flood_of_interim_responses_is_cut() {
     }
 }
 
-#[test]
 fn hop_by_hop_fields_of_hints_are_removed() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();

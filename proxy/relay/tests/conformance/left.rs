@@ -16,6 +16,23 @@ use crate::support::{PROMPT, Peer, Upstream, eventually, now, upstream_body};
 use crate::tenants::post;
 use crate::usage::record;
 
+crate::support::wires::table! {
+    (all):
+        content_without_its_end_is_counted,
+        long_answer_is_read_to_its_end,
+        rest_of_streams_and_failures_is_unread,
+        chunked_object_is_counted,
+        drain_waits_for_the_rest,
+        process_end_cuts_the_rest,
+        incomplete_request_counts_no_attempt;
+    (all, slow):
+        truncated_rest_is_uncounted,
+        silent_rest_is_given_up;
+    (http2_clients, "the clients of these tests use HTTP/2 themselves"):
+        content_in_a_small_window_is_counted,
+        complete_body_needs_no_end_of_stream;
+}
+
 const CHAT: &str = "/v1/chat/completions";
 const REQUEST: &str = r#"{"model":"m","messages":[]}"#;
 const TAIL: &str = r#"],"usage":{"prompt_tokens":7,"completion_tokens":40,"total_tokens":47}}"#;
@@ -62,7 +79,6 @@ fn assert_counted(record: &Record) {
     assert_eq!(record.tokens.output_provenance, Provenance::Reported);
 }
 
-#[test]
 fn content_without_its_end_is_counted() {
     for head in ["Content-Type: application/json\r\n", ""] {
         for leave in [drop, Peer::reset] {
@@ -83,7 +99,6 @@ fn content_without_its_end_is_counted() {
 }
 
 /// With a window of a few bytes, an HTTP/2 client decides to the byte how much of an answer is sent.
-#[test]
 fn content_in_a_small_window_is_counted() {
     let probabilities = " ".repeat(1 << 20);
     let body = format!("{CONTENT}{probabilities}{TAIL}");
@@ -97,7 +112,7 @@ fn content_in_a_small_window_is_counted() {
         }
     });
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async move {
         let mut sender = connect_with_window(address, u32::try_from(CONTENT.len()).unwrap()).await;
         let request = Request::post(format!("http://{address}{CHAT}"));
@@ -110,7 +125,6 @@ fn content_in_a_small_window_is_counted() {
 }
 
 /// The answer is longer than all buffers, so the server still has the rest when its client leaves.
-#[test]
 fn long_answer_is_read_to_its_end() {
     let vectors = format!(r#"{{"object":"list","data":[{{"embedding":[{}0]}}]"#, "0.125,".repeat(4_000_000));
     let answer = format!(r#"{vectors},"model":"m","usage":{{"prompt_tokens":64,"total_tokens":64}}}}"#);
@@ -135,8 +149,6 @@ fn long_answer_is_read_to_its_end() {
     assert_eq!(record.tokens.input_provenance, Provenance::Reported);
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn truncated_rest_is_uncounted() {
     let (upstream, sender, _closes) = pausing(length(""));
     let proxy = Proxy::new(upstream.address);
@@ -149,8 +161,6 @@ fn truncated_rest_is_uncounted() {
 }
 
 /// A silent server holds its connection for a few seconds only.
-#[test]
-#[ignore = "waits for seconds"]
 fn silent_rest_is_given_up() {
     let (upstream, sender, closes) = pausing(length(""));
     let proxy = Proxy::new(upstream.address);
@@ -163,7 +173,6 @@ fn silent_rest_is_given_up() {
 
 /// An answer that is still being generated, or is no success, ends with its client (law 4). A server may send white
 /// space while it generates, and an array element by element (Gemini without `alt=sse`).
-#[test]
 fn rest_of_streams_and_failures_is_unread() {
     const JSON: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
     for (head, begun) in [
@@ -198,7 +207,6 @@ fn rest_of_streams_and_failures_is_unread() {
 }
 
 /// The rest of an object is read with any framing.
-#[test]
 fn chunked_object_is_counted() {
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let (begun, rest) = (chunk(CONTENT), chunk(TAIL) + "0\r\n\r\n");
@@ -224,7 +232,6 @@ fn chunked_object_is_counted() {
 }
 
 /// An HTTP/2 client may leave its stream open after a body of announced length: the server has all of it.
-#[test]
 fn complete_body_needs_no_end_of_stream() {
     for answers in [true, false] {
         let body = format!("{CONTENT}{}{TAIL}", " ".repeat(1 << 20));
@@ -240,7 +247,7 @@ fn complete_body_needs_no_end_of_stream() {
             peer.head();
         });
         let proxy = Proxy::new(upstream.address);
-        let address = proxy.address();
+        let address = proxy.listener();
         run(async move {
             let mut sender = connect_with_window(address, 1000).await;
             let request = Request::post(format!("http://{address}{CHAT}"))
@@ -264,7 +271,6 @@ fn complete_body_needs_no_end_of_stream() {
     }
 }
 
-#[test]
 fn drain_waits_for_the_rest() {
     let (upstream, sender, _closes) = pausing(length(""));
     let proxy = Proxy::new(upstream.address);
@@ -276,7 +282,6 @@ fn drain_waits_for_the_rest() {
     proxy.running.join();
 }
 
-#[test]
 fn process_end_cuts_the_rest() {
     let (upstream, _tell, _closes) = pausing(length(""));
     let proxy = Proxy::new(upstream.address);
@@ -288,7 +293,6 @@ fn process_end_cuts_the_rest() {
 }
 
 /// A request that never became complete was not sent upstream.
-#[test]
 fn incomplete_request_counts_no_attempt() {
     for (body, attempts) in [(&REQUEST[..9], 0), (REQUEST, 1)] {
         let (reached, reaches) = mpsc::channel();

@@ -1,5 +1,4 @@
-//! The tests that must pass on all wires: the bytes on either side, cancellation, limits and the drain. The parent
-//! module selects the wires.
+//! The tests that must pass on all wires: the bytes on either side, cancellation, limits and the drain.
 
 mod bodies;
 mod cancel;
@@ -18,5 +17,4 @@ mod slow;
 mod stalled_readers;
 mod upgrade;
 
-/// The proxy between the wires under test.
-type Proxy = crate::support::ProxyOn<super::UnderTest>;
+use crate::support::Proxy;

@@ -5,7 +5,11 @@ use relay::Dropped;
 use super::Proxy;
 use crate::support::{Upstream, eventually};
 
-#[test]
+crate::support::wires::table! {
+    (all):
+        panic_leaves_other_connections_alone;
+}
+
 fn panic_leaves_other_connections_alone() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);

@@ -19,6 +19,17 @@ use crate::support::http2::connect_with_window;
 use crate::support::{DEADLINE, Peer, Upstream, eventually, upstream_body};
 use crate::usage::{HEAD, chunk, delta, request};
 
+crate::support::wires::table! {
+    (all):
+        slow_readers_leave_upstream_connections;
+    (all, slow):
+        slowest_reader_gives_way_to_another_address,
+        slowest_reader_gives_way_to_its_own_address,
+        long_answers_leave_upstream_connections,
+        stream_without_a_window_is_cut,
+        unread_answers_leave_places;
+}
+
 const CHAT: &str = "/v1/chat/completions";
 const LONG: &str = r#"{"model":"long"}"#;
 const PAUSE: Duration = Duration::from_millis(500);
@@ -63,7 +74,7 @@ struct Readers {
 
 impl Readers {
     fn start(proxy: &Proxy, streams: usize, window: u32) -> Self {
-        let address = proxy.address();
+        let address = proxy.listener();
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let attack = async move {
@@ -102,7 +113,6 @@ fn limited(upstream: &Upstream, connections: usize) -> Proxy {
     Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = connections)
 }
 
-#[test]
 fn slow_readers_leave_upstream_connections() {
     let upstream = generating();
     let proxy = limited(&upstream, 20);
@@ -115,8 +125,6 @@ fn slow_readers_leave_upstream_connections() {
 }
 
 /// The client at another address needs more connections than are left.
-#[test]
-#[ignore = "waits for seconds"]
 fn slowest_reader_gives_way_to_another_address() {
     let upstream = generating();
     let proxy = limited(&upstream, 8);
@@ -139,8 +147,6 @@ fn slowest_reader_gives_way_to_another_address() {
 }
 
 /// The share cannot tell them apart.
-#[test]
-#[ignore = "waits for seconds"]
 fn slowest_reader_gives_way_to_its_own_address() {
     let upstream = generating();
     let proxy = limited(&upstream, 20);
@@ -157,8 +163,6 @@ fn slowest_reader_gives_way_to_its_own_address() {
 }
 
 /// Long answers that are taken as they arrive stay, and leave a quarter of the connections.
-#[test]
-#[ignore = "waits for seconds"]
 fn long_answers_leave_upstream_connections() {
     let upstream = generating();
     let proxy = limited(&upstream, 8);
@@ -171,8 +175,6 @@ fn long_answers_leave_upstream_connections() {
 }
 
 /// A stream whose window is empty from the beginning is not polled by the engine.
-#[test]
-#[ignore = "waits for seconds"]
 fn stream_without_a_window_is_cut() {
     let upstream = generating();
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.client_stall = Duration::from_secs(1));
@@ -182,8 +184,6 @@ fn stream_without_a_window_is_cut() {
 }
 
 /// Over HTTP/1.1 each slow reader has a connection.
-#[test]
-#[ignore = "waits for seconds"]
 fn unread_answers_leave_places() {
     let upstream = Upstream::start(|peer, _| {
         if peer.head().unwrap().contains("/large") {

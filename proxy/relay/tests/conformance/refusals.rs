@@ -7,7 +7,21 @@ use relay::{Passthrough, Refusal};
 use super::Proxy;
 use crate::support::{Upstream, eventually};
 
-#[test]
+crate::support::wires::table! {
+    (all):
+        unmetered_requests_are_counted;
+    (http1_clients, "these requests have no form in HTTP/2"):
+        ambiguous_requests_never_reach_the_upstream,
+        rejected_body_is_not_read_as_a_request,
+        misframed_body_is_rejected,
+        oversized_heads_are_answered_and_cut,
+        rejected_request_to_head_has_no_body;
+    (http1_clients, "an HTTP/2 connection stays open"):
+        unread_body_of_long_target_causes_no_reset;
+    (http1_clients, slow, "these requests have no form in HTTP/2"):
+        slow_head_is_cut;
+}
+
 fn ambiguous_requests_never_reach_the_upstream() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
@@ -89,7 +103,6 @@ fn ambiguous_requests_never_reach_the_upstream() {
     eventually("each is counted", || proxy.seen().refused.len() == rows.len());
 }
 
-#[test]
 fn rejected_request_to_head_has_no_body() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
@@ -102,7 +115,6 @@ fn rejected_request_to_head_has_no_body() {
     }
 }
 
-#[test]
 fn rejected_body_is_not_read_as_a_request() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
@@ -116,7 +128,6 @@ fn rejected_body_is_not_read_as_a_request() {
     assert_eq!(upstream.connections(), 0);
 }
 
-#[test]
 fn unread_body_of_long_target_causes_no_reset() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::with(upstream.address, |plan| plan.upstreams[0].prefix = "/p".repeat(500).into());
@@ -131,7 +142,6 @@ fn unread_body_of_long_target_causes_no_reset() {
     assert_eq!(upstream.connections(), 0);
 }
 
-#[test]
 fn misframed_body_is_rejected() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -162,7 +172,6 @@ fn misframed_body_is_rejected() {
     assert_eq!(proxy.seen().refused, rows.map(|_| Refusal::Framing));
 }
 
-#[test]
 fn oversized_heads_are_answered_and_cut() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
@@ -181,7 +190,6 @@ fn oversized_heads_are_answered_and_cut() {
     }
 }
 
-#[test]
 fn unmetered_requests_are_counted() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
@@ -194,8 +202,6 @@ fn unmetered_requests_are_counted() {
     assert_eq!(passed, [Passthrough::Path, Passthrough::Method, Passthrough::Path]);
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn slow_head_is_cut() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(200));

@@ -23,6 +23,31 @@ use crate::support::{DEADLINE, PROMPT, Peer, TestPlan, Upstream, eventually, now
 use crate::tenants::{in_force, rules};
 use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
 
+crate::support::wires::table! {
+    (all):
+        client_that_leaves_while_it_waits_for_memory_is_noticed,
+        silent_connections_leave_places_for_others,
+        new_connection_stays_for_its_request,
+        half_open_connections_leave_places_for_others,
+        single_address_is_never_rejected;
+    (all, slow):
+        stalled_uploads_leave_memory,
+        stalled_uploads_change_no_tenant,
+        evicted_upload_continues_unbuffered,
+        silent_upload_ends,
+        silent_upstream_ends_nothing,
+        slow_upstream_ends_no_upload,
+        half_open_requests_leave_upstream_connections,
+        upstream_cap_answers_503_with_retry_after,
+        head_timeout_counts_from_the_accept,
+        other_clients_always_have_sockets,
+        tenants_behind_a_trusted_peer_have_shares;
+    (http1_clients, "HTTP/2 clients cannot switch protocols"):
+        idle_tunnels_leave_places_for_others;
+    (http1_clients, slow, "HTTP/2 clients cannot switch protocols"):
+        quiet_tunnels_leave_upstream_connections;
+}
+
 const CHAT: &str = "/v1/chat/completions";
 
 /// Bytes of the limit for buffered bodies in these tests: one address gets three quarters, six of [`STALLED_BYTES`].
@@ -76,7 +101,6 @@ fn tunnel_from(last: u8, proxy: &Proxy) -> Peer {
     client
 }
 
-#[test]
 fn idle_tunnels_leave_places_for_others() {
     let upstream = switching();
     let proxy = Proxy::with(upstream.address, |plan| plan.connections = 8);
@@ -88,8 +112,6 @@ fn idle_tunnels_leave_places_for_others() {
 
 /// Requests of one address leave a quarter of the connections; the quietest of its tunnels end for another address that
 /// needs more than is left.
-#[test]
-#[ignore = "waits for seconds"]
 fn quiet_tunnels_leave_upstream_connections() {
     let upstream = switching();
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 8);
@@ -129,8 +151,6 @@ fn fill_room(proxy: &Proxy) -> Vec<Peer> {
     stalled
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn stalled_uploads_leave_memory() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -152,7 +172,6 @@ fn stalled_uploads_leave_memory() {
 }
 
 /// Nothing is read from it, and it would have waited for longer.
-#[test]
 fn client_that_leaves_while_it_waits_for_memory_is_noticed() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -170,8 +189,6 @@ fn client_that_leaves_while_it_waits_for_memory_is_noticed() {
 }
 
 /// A tenant named by the body is resolved all the same, and no other tenant is billed.
-#[test]
-#[ignore = "waits for seconds"]
 fn stalled_uploads_change_no_tenant() {
     let by_user = Rule::Body(BodyKey::User);
     let server = Server::streaming();
@@ -197,8 +214,6 @@ fn stalled_uploads_change_no_tenant() {
     drop(stalled);
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn evicted_upload_continues_unbuffered() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -216,8 +231,6 @@ fn evicted_upload_continues_unbuffered() {
     }
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn silent_upload_ends() {
     for path in [CHAT, "/unmetered", "/v1/responses"] {
         let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -232,8 +245,6 @@ fn silent_upload_ends() {
 }
 
 /// An inference server may compute for any time.
-#[test]
-#[ignore = "waits for seconds"]
 fn silent_upstream_ends_nothing() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
@@ -256,8 +267,6 @@ fn silent_upstream_ends_nothing() {
 }
 
 /// An upstream that reads slowly does not make its client slow.
-#[test]
-#[ignore = "waits for seconds"]
 fn slow_upstream_ends_no_upload() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
@@ -303,8 +312,6 @@ async fn half_open(address: SocketAddr, path: &str, n: usize) -> SendRequest<End
     client
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn half_open_requests_leave_upstream_connections() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     for path in ["/unmetered", "/v1/responses"] {
@@ -314,7 +321,7 @@ fn half_open_requests_leave_upstream_connections() {
 
 fn half_open_requests(upstream: &Upstream, attacked: &str) {
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 20);
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async {
         let held = half_open(address, attacked, 250).await;
         eventually("a share is left", || proxy.running.held().upstream_connections[0].taken == 15);
@@ -332,8 +339,6 @@ fn half_open_requests(upstream: &Upstream, attacked: &str) {
 }
 
 /// Beyond what one address gets, a request is answered 503, and those in flight continue.
-#[test]
-#[ignore = "waits for seconds"]
 fn upstream_cap_answers_503_with_retry_after() {
     let (go, gone) = std::sync::mpsc::channel::<()>();
     let gone = std::sync::Mutex::new(gone);
@@ -359,7 +364,6 @@ fn upstream_cap_answers_503_with_retry_after() {
     eventually("all are released", || proxy.running.held().upstream_connections[0].taken == 0);
 }
 
-#[test]
 fn silent_connections_leave_places_for_others() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| {
@@ -379,7 +383,6 @@ fn silent_connections_leave_places_for_others() {
 }
 
 /// A connection whose first request is on its way is closed for no other client within its share.
-#[test]
 fn new_connection_stays_for_its_request() {
     const ALL: usize = 16;
     const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -422,7 +425,6 @@ fn new_connection_stays_for_its_request() {
 }
 
 /// Connections with HTTP/2's preface and no request, or with a byte of a head, are treated like silent ones.
-#[test]
 fn half_open_connections_leave_places_for_others() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| {
@@ -444,8 +446,6 @@ fn half_open_connections_leave_places_for_others() {
     }
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn head_timeout_counts_from_the_accept() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(300));
@@ -459,15 +459,13 @@ fn head_timeout_counts_from_the_accept() {
 }
 
 /// The process has a limited number of descriptors for sockets.
-#[test]
-#[ignore = "waits for seconds"]
 fn other_clients_always_have_sockets() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| {
         plan.shares.sockets = 40;
         plan.head_timeout = DEADLINE;
     });
-    let address = proxy.address();
+    let address = proxy.listener();
     run(async {
         let silent: Vec<_> = (0..60).map(|_| connect_from(1, address)).collect();
         let held = half_open(address, "/unmetered", 250).await;
@@ -480,7 +478,6 @@ fn other_clients_always_have_sockets() {
 }
 
 /// Requests of one address wait for one another.
-#[test]
 fn single_address_is_never_rejected() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -512,8 +509,6 @@ fn single_address_is_never_rejected() {
 }
 
 /// Behind an ingress all clients have one address, so shares are by tenant there.
-#[test]
-#[ignore = "waits for seconds"]
 fn tenants_behind_a_trusted_peer_have_shares() {
     let header = Rule::Header { field: "x-tenant".into(), tenant: TenantPart::Value, principal: None };
     let trusted = Nets::read(["127.0.0.1"]).unwrap();

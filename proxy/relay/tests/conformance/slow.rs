@@ -9,10 +9,17 @@ use chance::Side;
 use super::Proxy;
 use crate::support::{Upstream, eventually};
 
+crate::support::wires::table! {
+    (all):
+        client_that_does_not_read_stops_the_upstream,
+        bytes_before_a_cut_reach_a_slow_client;
+    (all, slow):
+        upstream_that_does_not_read_stops_the_client;
+}
+
 /// More than all buffers between two sockets on this machine.
 const WHOLE: usize = 64 << 20;
 
-#[test]
 fn client_that_does_not_read_stops_the_upstream() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
@@ -40,8 +47,6 @@ fn client_that_does_not_read_stops_the_upstream() {
     }
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn upstream_that_does_not_read_stops_the_client() {
     if Side::Upstreams.excludes("the server in front has buffers of its own") {
         return;
@@ -62,7 +67,6 @@ fn upstream_that_does_not_read_stops_the_client() {
     assert!(sent < WHOLE / 2, "the client was never stopped");
 }
 
-#[test]
 fn bytes_before_a_cut_reach_a_slow_client() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();

@@ -11,8 +11,15 @@ use super::Proxy;
 use crate::support::http2::{connect, connect_with_window, run};
 use crate::support::{Upstream, eventually, now};
 
-#[test]
-#[ignore = "waits for seconds"]
+crate::support::wires::table! {
+    (all, slow):
+        client_that_reads_nothing_is_cut,
+        client_that_reads_too_little_is_cut;
+    (http2_clients, slow, "the clients of these tests use HTTP/2 themselves"):
+        http2_stream_that_reads_nothing_is_cut_alone,
+        http2_stream_that_reads_too_little_is_cut;
+}
+
 fn client_that_reads_nothing_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -27,8 +34,6 @@ fn client_that_reads_nothing_is_cut() {
 }
 
 /// Reads a little now and then, so that the kernel's timeout does not expire.
-#[test]
-#[ignore = "waits for seconds"]
 fn client_that_reads_too_little_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -48,8 +53,6 @@ fn client_that_reads_too_little_is_cut() {
     eventually("its request has ended", || proxy.running.in_flight() == 0);
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn http2_stream_that_reads_nothing_is_cut_alone() {
     let upstream = Upstream::start(|peer, _| {
         while let Some(head) = peer.head() {
@@ -62,7 +65,7 @@ fn http2_stream_that_reads_nothing_is_cut_alone() {
         }
     });
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.client_stall = Duration::from_secs(1));
-    let address = proxy.address();
+    let address = proxy.listener();
     let get = |path: &str| {
         Request::get(format!("http://{address}{path}")).body(http_body_util::Empty::<Bytes>::new()).unwrap()
     };
@@ -84,8 +87,6 @@ fn http2_stream_that_reads_nothing_is_cut_alone() {
 }
 
 /// With a window of a few bytes a client reads an answer at any speed, and is never silent.
-#[test]
-#[ignore = "waits for seconds"]
 fn http2_stream_that_reads_too_little_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -94,7 +95,7 @@ fn http2_stream_that_reads_too_little_is_cut() {
         peer.head();
     });
     let proxy = Proxy::new(upstream.address);
-    let address = proxy.address();
+    let address = proxy.listener();
     // Opens a window of some bytes each half second, until it is cut.
     let take = async |window: u32| {
         let mut client = connect_with_window(address, window).await;

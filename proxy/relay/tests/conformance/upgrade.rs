@@ -8,10 +8,23 @@ use relay::Passthrough;
 use super::Proxy;
 use crate::support::{Upstream, eventually};
 
+crate::support::wires::table! {
+    (http1_clients, "HTTP/2 clients cannot switch protocols"):
+        bytes_pass_both_ways_after_a_101,
+        bytes_sent_with_the_request_all_pass,
+        tunnel_ends_with_its_client,
+        websocket_with_a_body_or_another_method_is_not_asked_for,
+        cleartext_http2_upgrade_is_ignored,
+        rejected_upgrade_is_an_ordinary_answer,
+        switch_before_the_end_of_a_request_is_rejected,
+        switch_has_no_framing;
+    (http1_clients, slow, "HTTP/2 clients cannot switch protocols"):
+        leaving_client_is_noticed_while_upstream_reads_nothing;
+}
+
 const SWITCH: &str =
     "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-X: y\r\n\r\n";
 
-#[test]
 fn bytes_pass_both_ways_after_a_101() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
@@ -46,7 +59,6 @@ fn bytes_pass_both_ways_after_a_101() {
 }
 
 /// The engine receives 8 KiB of the first read at most, which takes the request and what is behind it.
-#[test]
 fn bytes_sent_with_the_request_all_pass() {
     let bytes: Vec<u8> = (0..40_000_u32).flat_map(u32::to_le_bytes).collect();
     for len in [1, 8_000, 9_000, 15_000, 16_384, bytes.len()] {
@@ -66,7 +78,6 @@ fn bytes_sent_with_the_request_all_pass() {
     }
 }
 
-#[test]
 fn websocket_with_a_body_or_another_method_is_not_asked_for() {
     for head in [
         "GET /v1/realtime HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n",
@@ -87,7 +98,6 @@ fn websocket_with_a_body_or_another_method_is_not_asked_for() {
 }
 
 /// The rest of the body would be bytes of the other protocol.
-#[test]
 fn switch_before_the_end_of_a_request_is_rejected() {
     let upstream = Upstream::start(|peer, _| {
         peer.head().unwrap();
@@ -102,7 +112,6 @@ fn switch_before_the_end_of_a_request_is_rejected() {
     assert_eq!(upstream.connections(), 1);
 }
 
-#[test]
 fn switch_has_no_framing() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
@@ -118,8 +127,6 @@ fn switch_has_no_framing() {
     assert_eq!(client.exactly(5), b"early");
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn leaving_client_is_noticed_while_upstream_reads_nothing() {
     let (ended, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
@@ -146,7 +153,6 @@ fn leaving_client_is_noticed_while_upstream_reads_nothing() {
 /// The time after which all sockets on the way count as full.
 const FULL: Duration = Duration::from_millis(500);
 
-#[test]
 fn rejected_upgrade_is_an_ordinary_answer() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
     let proxy = Proxy::new(upstream.address);
@@ -159,7 +165,6 @@ fn rejected_upgrade_is_an_ordinary_answer() {
     assert_eq!(proxy.seen().passed, [Passthrough::Path, Passthrough::Path]);
 }
 
-#[test]
 fn cleartext_http2_upgrade_is_ignored() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -174,7 +179,6 @@ fn cleartext_http2_upgrade_is_ignored() {
     assert_eq!(said.recv().unwrap(), Proxy::spelled("GET /x HTTP/1.1\r\nHost: h\r\n\r\n"));
 }
 
-#[test]
 fn tunnel_ends_with_its_client() {
     let (sender, closed) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {

@@ -6,8 +6,12 @@ use std::time::Duration;
 use super::Proxy;
 use crate::support::{CANCEL, Upstream, eventually, now};
 
+crate::support::wires::table! {
+    (all):
+        client_leaves_while_its_server_reads_nothing;
+}
+
 /// A reset is seen although the proxy reads nothing more from its client: it has as much as it keeps.
-#[test]
 fn client_leaves_while_its_server_reads_nothing() {
     let mut times = (0..5).map(|_| {
         let (ready, reached) = mpsc::channel();

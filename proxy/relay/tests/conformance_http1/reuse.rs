@@ -9,10 +9,33 @@ use relay::Refusal;
 use super::Proxy;
 use crate::support::{Upstream, eventually, upstream_body};
 
+crate::support::wires::table! {
+    (http1_upstreams, "HTTP/2 shares connections"):
+        one_upstream_connection_serves_many_clients_in_turn,
+        connection_closed_while_idle_is_not_used,
+        server_closing_after_streams_costs_no_request,
+        connection_is_reused_after_its_rest,
+        server_that_keeps_connections_needs_no_long_rest,
+        sent_request_is_never_sent_twice,
+        connection_closed_by_its_server_is_not_reused,
+        idle_connections_are_swept,
+        pool_of_size_zero_keeps_no_connection,
+        surplus_of_a_response_reaches_nobody;
+    (http1_upstreams, slow, "HTTP/2 shares connections"):
+        server_that_closes_idle_connections_does_not_close_after_streams;
+    (http1, "only HTTP/1.1 has pipelines"):
+        pipelined_requests_are_answered_in_order;
+    (http1, "only HTTP/1.1 closes connections"):
+        early_answer_closes_both_connections;
+    (http1, slow, "heads of HTTP/2 are frames"):
+        connection_without_buffers_serves_requests_however_they_arrive;
+    (http1, "HTTP/2 clients cannot switch protocols"):
+        connection_with_a_refused_upgrade_is_not_reused;
+}
+
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-#[test]
 fn one_upstream_connection_serves_many_clients_in_turn() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::new(upstream.address);
@@ -27,7 +50,6 @@ fn one_upstream_connection_serves_many_clients_in_turn() {
     assert_eq!(upstream.connections(), 1);
 }
 
-#[test]
 fn pipelined_requests_are_answered_in_order() {
     let count = AtomicUsize::new(0);
     let upstream = Upstream::start(move |peer, _| {
@@ -45,7 +67,6 @@ fn pipelined_requests_are_answered_in_order() {
     }
 }
 
-#[test]
 fn connection_closed_while_idle_is_not_used() {
     let (closed, known) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -70,7 +91,6 @@ fn connection_closed_while_idle_is_not_used() {
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
 
-#[test]
 fn server_closing_after_streams_costs_no_request() {
     let upstream = Upstream::start(|peer, _| {
         if peer.head().is_some() {
@@ -89,7 +109,6 @@ fn server_closing_after_streams_costs_no_request() {
     assert!(proxy.seen().refused.is_empty());
 }
 
-#[test]
 fn connection_is_reused_after_its_rest() {
     let upstream = Upstream::answering(STREAM);
     let proxy = Proxy::new(upstream.address);
@@ -107,7 +126,6 @@ fn connection_is_reused_after_its_rest() {
     assert_eq!(upstream.connections(), 2, "and then is used again");
 }
 
-#[test]
 fn server_that_keeps_connections_needs_no_long_rest() {
     let upstream = Upstream::answering(STREAM);
     let proxy = Proxy::new(upstream.address);
@@ -127,8 +145,6 @@ fn server_that_keeps_connections_needs_no_long_rest() {
     assert_eq!(upstream.connections(), 1);
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn server_that_closes_idle_connections_does_not_close_after_streams() {
     let (closed, known) = mpsc::channel();
     let upstream = Upstream::start(move |peer, number| {
@@ -159,8 +175,6 @@ fn server_that_closes_idle_connections_does_not_close_after_streams() {
     assert_eq!(upstream.connections(), 2, "the second one is used again");
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn connection_without_buffers_serves_requests_however_they_arrive() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::new(upstream.address);
@@ -183,7 +197,6 @@ fn connection_without_buffers_serves_requests_however_they_arrive() {
     assert_eq!(proxy.seen().refused, []);
 }
 
-#[test]
 fn sent_request_is_never_sent_twice() {
     let served = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&served);
@@ -208,7 +221,6 @@ fn sent_request_is_never_sent_twice() {
     assert_eq!(proxy.seen().refused, [Refusal::UpstreamBroken]);
 }
 
-#[test]
 fn connection_closed_by_its_server_is_not_reused() {
     for (answer, why) in [
         ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", "the server closes"),
@@ -227,7 +239,6 @@ fn connection_closed_by_its_server_is_not_reused() {
     }
 }
 
-#[test]
 fn early_answer_closes_both_connections() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -247,7 +258,6 @@ fn early_answer_closes_both_connections() {
 }
 
 /// Servers differ in whether a body or the bytes of another protocol follow such a request.
-#[test]
 fn connection_with_a_refused_upgrade_is_not_reused() {
     for body in ["\r\n", "Content-Length: 2\r\n\r\n{}"] {
         let (heard, said) = mpsc::channel();
@@ -273,7 +283,6 @@ fn connection_with_a_refused_upgrade_is_not_reused() {
 }
 
 /// Bytes behind a response belong to no other one, also of another client.
-#[test]
 fn surplus_of_a_response_reaches_nobody() {
     let upstream = Upstream::start(move |peer, number| {
         let surplus = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen";
@@ -293,7 +302,6 @@ fn surplus_of_a_response_reaches_nobody() {
     }
 }
 
-#[test]
 fn idle_connections_are_swept() {
     let (sender, closed) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
@@ -309,7 +317,6 @@ fn idle_connections_are_swept() {
     assert!(after >= Duration::from_millis(250) && after < Duration::from_secs(3), "{after:?}");
 }
 
-#[test]
 fn pool_of_size_zero_keeps_no_connection() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.pool_size = 0);

@@ -9,7 +9,13 @@ use relay::Refusal;
 
 use super::Proxy;
 
-#[test]
+crate::support::wires::table! {
+    (http1_upstreams, "the server has no connection, whatever its protocol"):
+        name_without_an_address_is_answered_502;
+    (cleartext, "the server in front accepts connections to a server that is down"):
+        unreachable_upstream_is_answered_502;
+}
+
 fn unreachable_upstream_is_answered_502() {
     if Side::Upstreams.excludes("the server in front accepts connections to a server that is down") {
         return;
@@ -36,7 +42,6 @@ fn unreachable_upstream_is_answered_502() {
     assert!(client.head().is_some());
 }
 
-#[test]
 fn name_without_an_address_is_answered_502() {
     let proxy = Proxy::with("127.0.0.1:1".parse().unwrap(), |plan| {
         plan.upstreams[0].target = Target::new(Address::host("nowhere.invalid", 80), None);

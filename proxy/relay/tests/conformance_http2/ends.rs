@@ -10,6 +10,26 @@ use super::{CHAT, GET, ask, proxy};
 use crate::support::http2_server::*;
 use crate::support::{self, DEADLINE, eventually};
 
+crate::support::wires::table! {
+    (http2_upstreams, "these servers use HTTP/2 themselves"):
+        refused_request_is_sent_again_with_its_body,
+        request_refused_during_its_upload_is_sent_again,
+        server_that_always_refuses_is_answered_502,
+        long_refused_request_is_not_sent_again,
+        requests_after_a_goaway_move_and_those_before_finish,
+        abrupt_end_truncates_answers_and_fails_requests,
+        request_without_an_answer_is_not_sent_again,
+        demand_for_http11_is_met,
+        drain_lets_streams_finish,
+        bodyless_answer_is_complete_with_its_head,
+        long_head_cuts_no_streams_of_others,
+        request_is_resent_once_alone_after_connection_error,
+        request_unrelated_to_connection_error_succeeds,
+        long_trailers_reset_their_stream;
+    (http1_to_http2, "an HTTP/2 client waits for the end of its stream"):
+        whole_answer_is_complete_before_its_stream_ends;
+}
+
 fn post(length: usize) -> String {
     format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
 }
@@ -19,7 +39,6 @@ fn goaway(last: u32, reason: u32) -> Vec<u8> {
     [last.to_be_bytes(), reason.to_be_bytes()].concat()
 }
 
-#[test]
 fn refused_request_is_sent_again_with_its_body() {
     let server = Http2Server::start(|mut frames, _| async move {
         frames.begin(&[]).await;
@@ -41,7 +60,6 @@ fn refused_request_is_sent_again_with_its_body() {
     assert!(proxy.seen().refused.is_empty());
 }
 
-#[test]
 fn request_refused_during_its_upload_is_sent_again() {
     let (heard, said) = mpsc::channel();
     let server = Http2Server::start(move |mut frames, _| {
@@ -66,7 +84,6 @@ fn request_refused_during_its_upload_is_sent_again() {
     assert!(proxy.seen().refused.is_empty());
 }
 
-#[test]
 fn server_that_always_refuses_is_answered_502() {
     let attempts = Arc::<AtomicUsize>::default();
     let counted = Arc::clone(&attempts);
@@ -89,7 +106,6 @@ fn server_that_always_refuses_is_answered_502() {
 }
 
 /// A longer body is gone once it was sent.
-#[test]
 fn long_refused_request_is_not_sent_again() {
     let server = Http2Server::start(|mut frames, _| async move {
         frames.begin(&[]).await;
@@ -113,7 +129,6 @@ fn long_refused_request_is_not_sent_again() {
     assert!(client.until("}}").contains("upstream_refused"));
 }
 
-#[test]
 fn requests_after_a_goaway_move_and_those_before_finish() {
     let server = Http2Server::start(|mut frames, number| async move {
         frames.begin(&[]).await;
@@ -144,7 +159,6 @@ fn requests_after_a_goaway_move_and_those_before_finish() {
     assert_eq!(server.connections(), 2);
 }
 
-#[test]
 fn abrupt_end_truncates_answers_and_fails_requests() {
     for abrupt in [Some(goaway(1, 2)), None] {
         let server = Http2Server::start(move |mut frames, _| {
@@ -168,7 +182,6 @@ fn abrupt_end_truncates_answers_and_fails_requests() {
 }
 
 /// The server may have begun with it.
-#[test]
 fn request_without_an_answer_is_not_sent_again() {
     let requests = Arc::<AtomicUsize>::default();
     let counted = Arc::clone(&requests);
@@ -193,7 +206,6 @@ fn request_without_an_answer_is_not_sent_again() {
 }
 
 /// RFC 9113 §8.7: the request is sent again over HTTP/1.1, as are all later ones.
-#[test]
 fn demand_for_http11_is_met() {
     let upstream = support::Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold");
     let script = upstream.address;
@@ -215,7 +227,6 @@ fn demand_for_http11_is_met() {
     eventually("the requests have ended", || proxy.running.in_flight() == 0);
 }
 
-#[test]
 fn drain_lets_streams_finish() {
     let server = Http2Server::start(|mut frames, _| async move {
         frames.begin(&[]).await;
@@ -237,7 +248,6 @@ fn drain_lets_streams_finish() {
 }
 
 /// A server may send the end of a stream in a frame of its own, after all the bytes that it announced.
-#[test]
 fn whole_answer_is_complete_before_its_stream_ends() {
     const BODY: &str = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
     let server = Http2Server::start(|mut frames, _| async move {
@@ -266,7 +276,6 @@ fn whole_answer_is_complete_before_its_stream_ends() {
 }
 
 /// The end of the stream comes in a frame of its own, or the connection breaks off before.
-#[test]
 fn bodyless_answer_is_complete_with_its_head() {
     // `:status`, as 204, 304, and 200 with `content-length: 0`.
     for (block, status) in [(&b"\x89"[..], 204), (b"\x8b", 304), (b"\x88\x0f\x0d\x010", 200)] {
@@ -325,7 +334,6 @@ fn touchy(list_max: usize) -> Http2Server {
 /// The reason of a GOAWAY with which servers end a connection of too long heads.
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-#[test]
 fn long_head_cuts_no_streams_of_others() {
     let server = touchy(relay::limits::H2_SHARED_LIST_BYTES);
     let proxy = proxy(server.address);
@@ -349,7 +357,6 @@ fn long_head_cuts_no_streams_of_others() {
 }
 
 /// A request may be the cause of the error even if it is short.
-#[test]
 fn request_is_resent_once_alone_after_connection_error() {
     let server = touchy(4000);
     let proxy = proxy(server.address);
@@ -362,7 +369,6 @@ fn request_is_resent_once_alone_after_connection_error() {
     assert_eq!(server.connections(), 3, "the second connection was not shared");
 }
 
-#[test]
 fn request_unrelated_to_connection_error_succeeds() {
     let server = Http2Server::start(|mut frames, number| async move {
         frames.begin(&[]).await;
@@ -380,7 +386,6 @@ fn request_unrelated_to_connection_error_succeeds() {
     assert_eq!(ask(&mut client, &post(5000)).1, "alone");
 }
 
-#[test]
 fn long_trailers_reset_their_stream() {
     let (heard, said) = mpsc::channel();
     let server = Http2Server::start(move |mut frames, _| {

@@ -9,6 +9,18 @@ use super::{CHAT, GET, ask, proxy};
 use crate::support::http2_server::*;
 use crate::support::{DEADLINE, eventually};
 
+crate::support::wires::table! {
+    (http2_upstreams, "these servers use HTTP/2 themselves"):
+        oversized_heads_are_answered_502,
+        invalid_answers_are_answered_502,
+        body_of_another_length_is_truncated,
+        violations_within_an_answer_end_it_as_the_servers_fault,
+        server_without_streams_holds_requests_only,
+        garbage_is_answered_502;
+    (http2_upstreams, slow, "these servers use HTTP/2 themselves"):
+        floods_end_and_take_no_memory;
+}
+
 /// A literal field without indexing.
 fn field(name: &str, value: &str) -> Vec<u8> {
     assert!(name.len() < 127);
@@ -41,7 +53,6 @@ async fn head(frames: &mut Frames, stream: u32, block: &[u8]) {
     }
 }
 
-#[test]
 fn oversized_heads_are_answered_502() {
     let fields: Vec<u8> = (0..101).flat_map(|n| field(&format!("x-{n}"), "v")).collect();
     for (block, code) in [
@@ -65,7 +76,6 @@ fn oversized_heads_are_answered_502() {
     }
 }
 
-#[test]
 fn invalid_answers_are_answered_502() {
     for block in [
         // `:status: 101`, which HTTP/2 does not have.
@@ -94,7 +104,6 @@ fn invalid_answers_are_answered_502() {
     }
 }
 
-#[test]
 fn body_of_another_length_is_truncated() {
     for (length, body) in [("10", "five!"), ("3", "five!")] {
         let server = Http2Server::start(move |mut frames, _| async move {
@@ -121,7 +130,6 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// A server that breaks the protocol within an answer, or after it: the exchange has its record, and the next request
 /// succeeds.
-#[test]
 fn violations_within_an_answer_end_it_as_the_servers_fault() {
     const PUSH_PROMISE: u8 = 5;
     let head = frame(HEADERS, END_HEADERS, 1, &[OK, &field("content-type", "application/json")].concat());
@@ -195,7 +203,6 @@ fn violations_within_an_answer_end_it_as_the_servers_fault() {
 }
 
 /// A server that allows no stream holds its requests until it does, or until their clients leave.
-#[test]
 fn server_without_streams_holds_requests_only() {
     let (go, wait) = tokio::sync::watch::channel(false);
     let server = Http2Server::start(move |mut frames, _| {
@@ -223,8 +230,6 @@ fn server_without_streams_holds_requests_only() {
 
 /// A flood ends its request or connection, or is answered without memory; the next request succeeds. A process of its
 /// own measures its memory.
-#[test]
-#[ignore = "waits for seconds"]
 fn floods_end_and_take_no_memory() {
     const ALONE: &str = "TOKENMETER_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
@@ -288,7 +293,6 @@ fn resident() -> usize {
     statm.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-#[test]
 fn garbage_is_answered_502() {
     for garbage in ["HTTP/1.1 400 Bad Request\r\n\r\n".repeat(100), "\0".repeat(1000)] {
         let server = Http2Server::start(move |mut frames, _| {

@@ -1,5 +1,5 @@
 //! The tests that must pass on all wires with an HTTP/2 server: streams, windows, ends of a connection, and servers that
-//! violate the protocol. The parent module selects the wires.
+//! violate the protocol.
 
 mod ends;
 mod hostile;
@@ -11,13 +11,7 @@ use std::net::SocketAddr;
 
 use crate::support::{Peer, secure};
 
-/// The proxy between the wires under test, to a server that is reached directly.
-type Proxy = crate::support::ProxyOn<Direct>;
-
-/// The wires under test, with no server in front of the upstream.
-pub(crate) enum Direct {}
-
-impl crate::support::Wires for Direct {}
+use crate::support::Proxy;
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 

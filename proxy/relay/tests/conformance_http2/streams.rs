@@ -7,9 +7,22 @@ use super::{GET, ask, proxy};
 use crate::support::http2_server::*;
 use crate::support::{self, DEADLINE, eventually, now};
 
+crate::support::wires::table! {
+    (http2_upstreams, "these servers use HTTP/2 themselves"):
+        requests_of_many_clients_share_a_connection,
+        known_server_gets_one_connection_for_simultaneous_requests,
+        simultaneous_requests_open_as_many_connections_as_they_need,
+        requests_beyond_the_servers_limit_get_another_connection,
+        leaving_client_resets_its_stream_only,
+        incomplete_request_is_reset_in_every_phase,
+        heads_wait_for_the_first_bytes_of_their_bodies,
+        trailers_pass_both_ways;
+    (http2_upstreams, slow, "these servers use HTTP/2 themselves"):
+        idle_connection_is_closed_by_a_goaway;
+}
+
 const POST: &str = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n";
 
-#[test]
 fn requests_of_many_clients_share_a_connection() {
     let server = Http2Server::start(|mut frames, _| async move {
         frames.begin(&[]).await;
@@ -39,7 +52,6 @@ fn requests_of_many_clients_share_a_connection() {
 }
 
 /// Simultaneous requests wait for one connection, instead of opening one each.
-#[test]
 fn known_server_gets_one_connection_for_simultaneous_requests() {
     let server = Http2Server::start(|mut frames, number| async move {
         frames.begin(&[]).await;
@@ -64,7 +76,6 @@ fn known_server_gets_one_connection_for_simultaneous_requests() {
 }
 
 /// A connection that opens has streams for some of the waiting requests: the others wait for the next one.
-#[test]
 fn simultaneous_requests_open_as_many_connections_as_they_need() {
     const REQUESTS: usize = 24;
     let (go, begun) = tokio::sync::watch::channel(0);
@@ -110,7 +121,6 @@ fn simultaneous_requests_open_as_many_connections_as_they_need() {
     assert_eq!(server.connections(), 1 + REQUESTS / 4);
 }
 
-#[test]
 fn requests_beyond_the_servers_limit_get_another_connection() {
     let (go, wait) = mpsc::channel::<()>();
     let wait = Arc::new(std::sync::Mutex::new(wait));
@@ -145,7 +155,6 @@ fn requests_beyond_the_servers_limit_get_another_connection() {
     assert_eq!(server.connections(), 2);
 }
 
-#[test]
 fn leaving_client_resets_its_stream_only() {
     let (heard, said) = mpsc::channel();
     let server = Http2Server::start(move |mut frames, _| {
@@ -187,7 +196,6 @@ fn leaving_client_resets_its_stream_only() {
 }
 
 /// Neither END_STREAM nor a window may be needed for the reset.
-#[test]
 fn incomplete_request_is_reset_in_every_phase() {
     for (window, sent) in [(65_535, "1234"), (0, "1234"), (2, "1234"), (65_535, "")] {
         let (heard, said) = mpsc::channel();
@@ -220,7 +228,6 @@ fn incomplete_request_is_reset_in_every_phase() {
 }
 
 /// The first bytes of a body decide if it is edited, and if the server rejects what was added to the request.
-#[test]
 fn heads_wait_for_the_first_bytes_of_their_bodies() {
     const LATER: Duration = Duration::from_millis(10);
     const BAD_REQUEST: &[u8] = &[0x8c];
@@ -260,7 +267,6 @@ fn heads_wait_for_the_first_bytes_of_their_bodies() {
     assert_eq!(ask(&mut client, &chat).1, "ok");
 }
 
-#[test]
 fn trailers_pass_both_ways() {
     let (heard, said) = mpsc::channel();
     let server = Http2Server::start(move |mut frames, _| {
@@ -289,8 +295,6 @@ fn trailers_pass_both_ways() {
     assert_eq!(said.recv_timeout(DEADLINE).unwrap(), END_STREAM);
 }
 
-#[test]
-#[ignore = "waits for seconds"]
 fn idle_connection_is_closed_by_a_goaway() {
     let (heard, said) = mpsc::channel();
     let server = Http2Server::start(move |mut frames, _| {

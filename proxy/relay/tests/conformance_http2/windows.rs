@@ -15,6 +15,14 @@ use crate::support::http2::{connect_with_window, run};
 use crate::support::http2_server::*;
 use crate::support::{DEADLINE, eventually};
 
+crate::support::wires::table! {
+    (http2_upstreams, "these servers use HTTP/2 themselves"):
+        stalled_streams_stop_no_others,
+        unread_answer_is_bounded_by_a_window;
+    (http2_upstreams, slow, "these servers use HTTP/2 themselves"):
+        unread_answers_of_500_clients_are_bounded;
+}
+
 /// A server that sends as much as the windows allow to the requests of `/x`, and answers those of `/y`. It reports the
 /// bytes sent on all connections each time that no window of one has grown for a while.
 fn endless() -> (Http2Server, mpsc::Receiver<usize>) {
@@ -80,7 +88,6 @@ fn answered() -> String {
     format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "y".repeat(4 * LONG))
 }
 
-#[test]
 fn stalled_streams_stop_no_others() {
     const STALLED: usize = 20;
     let (server, stops) = endless();
@@ -102,7 +109,6 @@ fn stalled_streams_stop_no_others() {
 }
 
 /// The bytes that a server may send to a client that reads nothing.
-#[test]
 fn unread_answer_is_bounded_by_a_window() {
     let (server, stops) = endless();
     let proxy = proxy(server.address);
@@ -119,8 +125,6 @@ fn unread_answer_is_bounded_by_a_window() {
 }
 
 /// The clients take a byte each, so that all bytes that the server sent are in the proxy's memory.
-#[test]
-#[ignore = "waits for seconds"]
 fn unread_answers_of_500_clients_are_bounded() {
     const CLIENTS: usize = 10;
     const STREAMS: usize = 50;

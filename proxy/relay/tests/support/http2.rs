@@ -12,6 +12,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -47,6 +48,15 @@ pub(crate) async fn start<B>(socket: TcpStream, window: u32) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
 {
+    start_with_task(socket, window).await.0
+}
+
+/// As [`start`]; with the task of the connection, which ends with it.
+pub(crate) async fn start_with_task<B>(socket: TcpStream, window: u32) -> (SendRequest<B>, JoinHandle<()>)
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: std::error::Error + Send + Sync,
+{
     if !tls::is_expected_at(socket.peer_addr().unwrap()) {
         return handshake(socket, window).await;
     }
@@ -64,7 +74,7 @@ where
     let mut socket = agree(TcpStream::connect(address).await?, config).await?;
     // With TLS 1.3, a refused certificate shows after the client's handshake.
     socket.flush().await?;
-    Ok(handshake(socket, 2 << 20).await)
+    Ok(handshake(socket, 2 << 20).await.0)
 }
 
 async fn agree(socket: TcpStream, config: Arc<ClientConfig>) -> io::Result<TlsStream<TcpStream>> {
@@ -77,13 +87,14 @@ async fn agree(socket: TcpStream, config: Arc<ClientConfig>) -> io::Result<TlsSt
 async fn handshake<B>(
     socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     window: u32,
-) -> SendRequest<B>
+) -> (SendRequest<B>, JoinHandle<()>)
 where
-    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: std::error::Error + Send + Sync,
 {
     let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
     client.initial_stream_window_size(window);
     let (sender, connection) = client.handshake(TokioIo::new(socket)).await.unwrap();
-    tokio::spawn(connection);
-    sender
+    let task = tokio::spawn(async move { drop(connection.await) });
+    (sender, task)
 }

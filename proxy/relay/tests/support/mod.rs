@@ -2,16 +2,18 @@
 
 pub(crate) mod http2;
 pub(crate) mod http2_front;
+mod http2_gateway;
 pub(crate) mod http2_server;
 mod peer;
 mod proxy;
 pub(crate) mod tls;
 mod upstream;
+pub(crate) mod wires;
 
 use std::time::{Duration, Instant};
 
 pub(crate) use peer::{Peer, Wire};
-pub(crate) use proxy::{DefaultWires, Proxy, ProxyOn, TestPlan, Wires, observer, plan, secure, tcp};
+pub(crate) use proxy::{Proxy, TestPlan, observer, plan, secure, tcp};
 pub(crate) use upstream::{Upstream, body as upstream_body};
 
 /// The deadline of every wait of a test.

@@ -1,12 +1,10 @@
 //! The proxy under test, with an observer that records its calls.
 
-use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use chance::Side;
 use connect::{Address, Protocol, Target, Tls, TlsFiles, Verification};
 use meter::{RateLimits, Record, Stated};
 use relay::{
@@ -16,29 +14,16 @@ use relay::{
 
 use usage::Policy;
 
-use super::{Peer, http2_front, tls};
+use super::wires::Wires;
+use super::{Peer, http2_front, http2_gateway, tls};
 
-/// The protocol of a proxy's upstream, and the TLS of its clients.
-pub(crate) trait Wires {
-    const UPSTREAM: Protocol = Protocol::Http1;
-    /// True if its clients use TLS in every run.
-    const TLS: bool = false;
-}
-
-/// Those of tests that are independent of them.
-pub(crate) enum DefaultWires {}
-
-impl Wires for DefaultWires {}
-
-/// Starts a proxy between them.
-pub(crate) type Proxy = ProxyOn<DefaultWires>;
-
-/// A proxy between such wires. Dropping it stops it.
-pub(crate) struct ProxyOn<E> {
-    wires: PhantomData<E>,
+/// A proxy between the wires of its test. Dropping it stops it.
+pub(crate) struct Proxy {
     pub(crate) running: Running,
     pub(crate) inbox: Inbox,
     seen: Arc<Mutex<Seen>>,
+    /// The client that uses HTTP/2, if the test has such wires.
+    gateway: Option<SocketAddr>,
     _tls: tls::Registered,
 }
 
@@ -70,7 +55,7 @@ pub(crate) struct Seen {
     pub(crate) meter_panics: bool,
 }
 
-impl<E: Wires> ProxyOn<E> {
+impl Proxy {
     /// A proxy with one worker in front of `upstream`.
     pub(crate) fn new(upstream: SocketAddr) -> Self {
         Self::with(upstream, |_| {})
@@ -78,15 +63,14 @@ impl<E: Wires> ProxyOn<E> {
 
     /// As [`new`](Self::new), with another plan.
     pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut TestPlan)) -> Self {
+        let wires = Wires::current();
         let mut plan = plan(upstream);
-        if E::UPSTREAM == Protocol::Http2 || Side::Upstreams.has_tls() {
-            plan.upstreams[0].target = secure(http2_front::start(upstream, E::UPSTREAM));
+        if wires.has_upstream_tls() {
+            plan.upstreams[0].target = secure(http2_front::start(upstream, wires.upstream));
         }
         change(&mut plan);
-        if E::TLS || Side::Clients.has_tls() {
-            for listen in plan.upstreams.iter_mut().flat_map(|upstream| &mut upstream.listen) {
-                listen.tls.get_or_insert_with(tls::server);
-            }
+        if wires.has_client_tls() {
+            plan.listen_with_tls();
         }
         let seen = Arc::new(Mutex::new(Seen::default()));
         let observers = (0..plan.workers)
@@ -96,29 +80,46 @@ impl<E: Wires> ProxyOn<E> {
         let running = start(plan.relay, plan.control, observers, sender).unwrap();
         let with_tls = running.listeners().iter().filter(|listener| listener.is_tls);
         let _tls = tls::Registered::new(with_tls.map(|listener| tcp(&listener.address)).collect());
-        Self { wires: PhantomData, running, inbox, seen, _tls }
+        let gateway = (wires.client == Protocol::Http2)
+            .then(|| http2_gateway::start(tcp(&running.listeners()[0].address)));
+        Self { running, inbox, seen, gateway, _tls }
     }
 
-    /// A head as it is after its upstream's protocol: HTTP/2 has lower-case names, and the host in another place.
+    /// A head as it is behind both protocols: HTTP/2 has lower-case names, and the host in another place.
     pub(crate) fn spelled(head: &str) -> String {
-        if E::UPSTREAM == Protocol::Http1 {
+        let wires = Wires::current();
+        if !wires.has_http2() {
             return head.to_owned();
         }
+        let is_request = !head.starts_with("HTTP/");
         let mut lines: Vec<String> = head.split_inclusive("\r\n").map(str::to_owned).collect();
         for line in &mut lines[1..] {
             let name = line.find(':').unwrap_or(0);
             line[..name].make_ascii_lowercase();
         }
-        lines[1..].sort_by_key(|line| !line.starts_with("host:"));
+        // The host is the first field for HTTP/2 upstreams. To a head of an HTTP/2 client it is added, before the coding.
+        let is_first = wires.upstream == Protocol::Http2;
+        let end = lines.len() - 1;
+        lines[1..end].sort_by_key(|line| match line.split(':').next() {
+            Some("host") => u8::from(!is_first),
+            Some("transfer-encoding") if is_request && !is_first => 2,
+            _ => u8::from(is_first),
+        });
         lines.concat()
     }
 
     /// The connections to a scripted upstream for requests in turn: a stream of HTTP/2 has its own.
     pub(crate) fn connections_for(requests: usize) -> usize {
-        if E::UPSTREAM == Protocol::Http1 { 1 } else { requests }
+        if Wires::current().upstream == Protocol::Http1 { 1 } else { requests }
     }
 
+    /// The address to which a test connects that speaks HTTP/1.1.
     pub(crate) fn address(&self) -> SocketAddr {
+        self.gateway.unwrap_or_else(|| self.listener())
+    }
+
+    /// The address of its own listener.
+    pub(crate) fn listener(&self) -> SocketAddr {
         tcp(&self.running.listeners()[0].address)
     }
 
@@ -131,7 +132,7 @@ impl<E: Wires> ProxyOn<E> {
     }
 }
 
-impl<E> Drop for ProxyOn<E> {
+impl Drop for Proxy {
     fn drop(&mut self) {
         self.running.stop_now();
         if !std::thread::panicking() {
@@ -163,6 +164,15 @@ pub(crate) fn secure(upstream: SocketAddr) -> Target {
 pub(crate) struct TestPlan {
     pub(crate) relay: Plan,
     pub(crate) control: Control,
+}
+
+impl TestPlan {
+    /// Gives TLS to the listeners that have none.
+    pub(crate) fn listen_with_tls(&mut self) {
+        for listen in self.relay.upstreams.iter_mut().flat_map(|upstream| &mut upstream.listen) {
+            listen.tls.get_or_insert_with(tls::server);
+        }
+    }
 }
 
 impl Deref for TestPlan {
