@@ -34,9 +34,8 @@ impl LoneWorker {
 
     /// The amounts of shared capacities that are in use, and the requests in flight.
     pub fn in_use(&self) -> [usize; 4] {
-        let WorkerState { capacities, in_flight, .. } = &*self.0.worker;
-        let Capacities { connections, gathered_bytes, upstreams, .. } = capacities;
-        let requests = in_flight.load(Ordering::Relaxed);
+        let Capacities { connections, gathered_bytes, upstreams, .. } = &self.0.worker.capacities;
+        let requests = self.0.worker.in_flight.load(Ordering::Relaxed);
         [connections.taken(), gathered_bytes.taken(), upstreams[0].taken(), requests]
     }
 }

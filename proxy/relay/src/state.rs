@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
@@ -26,15 +27,24 @@ use crate::{
 /// The state that all workers share.
 #[derive(Clone)]
 pub(crate) struct Shared {
+    /// The effective settings.
     pub(crate) plan: Arc<Plan>,
+    /// The tenant rules and the gate.
     pub(crate) control: Control,
+    /// The queue of finished records.
     pub(crate) outbox: Outbox,
+    /// One load cell per upstream, in the plan's order; touched at an exchange's start and end only.
     pub(crate) loads: Vec<Arc<Mutex<Load>>>,
+    /// One profile per upstream, in the plan's order.
     pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
+    /// The capacities among which clients have shares.
     pub(crate) capacities: Capacities,
-    texts: Capacity,
-    answered: Arc<AnsweredIds>,
-    detached: Arc<DetachedWork>,
+    /// The memory for texts that are kept to be counted.
+    pub(crate) texts: Capacity,
+    /// The ids of the last answers.
+    pub(crate) answered: Arc<AnsweredIds>,
+    /// The detached work that was started and is not counted.
+    pub(crate) detached: Arc<DetachedWork>,
 }
 
 impl Shared {
@@ -54,33 +64,15 @@ impl Shared {
     }
 }
 
-/// The state of one worker.
+/// The state of one worker, with what all workers share.
 pub(crate) struct WorkerState {
-    /// The effective settings.
-    pub(crate) plan: Arc<Plan>,
-    /// The tenant rules and the gate.
-    pub(crate) control: Control,
+    shared: Shared,
     /// The worker's cells.
     pub(crate) observer: RefCell<Box<dyn Observer>>,
-    /// The queue of finished records.
-    pub(crate) outbox: Outbox,
-    /// One load cell per upstream, in the plan's order; shared by all workers, touched at an
-    /// exchange's start and end only.
-    pub(crate) loads: Vec<Arc<Mutex<Load>>>,
-    /// One profile per upstream, in the plan's order; shared by all workers.
-    pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
     /// The source of the worker's ids.
     pub(crate) ids: IdSource,
     /// The body members that the last rules read, and those rules.
     pub(crate) rule_members: RefCell<RuleMembers>,
-    /// The capacities that clients of all workers share.
-    pub(crate) capacities: Capacities,
-    /// The memory for texts that are kept to be counted; shared by all workers.
-    pub(crate) texts: Capacity,
-    /// The ids of the last answers; shared by all workers.
-    pub(crate) answered: Arc<AnsweredIds>,
-    /// The detached work that was started and is not counted; shared by all workers.
-    pub(crate) detached: Arc<DetachedWork>,
     /// True while the worker is being stopped: the proxy, not the client, then ends an exchange.
     pub(crate) cutting: Cell<bool>,
     /// True from the start of the drain: each HTTP/1 response then ends its connection.
@@ -89,6 +81,14 @@ pub(crate) struct WorkerState {
     pub(crate) leaving: Leaving,
     /// Requests without a complete answer so far. Only this thread writes it.
     pub(crate) in_flight: Arc<AtomicUsize>,
+}
+
+impl Deref for WorkerState {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 /// The capacities that the clients of all workers share.
@@ -124,20 +124,11 @@ impl Capacities {
 impl WorkerState {
     /// The state of a new worker. It is created on the worker's own thread, so that its keys are unique.
     pub(crate) fn new(shared: Shared, observer: Box<dyn Observer>, in_flight: Arc<AtomicUsize>) -> Rc<Self> {
-        let Shared { plan, control, outbox, loads, profiles, capacities, texts, answered, detached } = shared;
         Rc::new(Self {
-            plan,
-            control,
+            shared,
             observer: RefCell::new(observer),
-            outbox,
-            loads,
-            profiles,
             ids: IdSource::new(),
             rule_members: RefCell::default(),
-            capacities,
-            texts,
-            answered,
-            detached,
             cutting: Cell::new(false),
             draining: Cell::new(false),
             leaving: Leaving::default(),

@@ -4,6 +4,7 @@
 mod body;
 mod deadlines;
 mod down;
+mod frames;
 mod handed;
 mod head;
 mod outgoing;

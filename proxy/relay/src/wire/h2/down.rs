@@ -4,15 +4,14 @@
 use std::error::Error as _;
 use std::io;
 use std::ops::Range;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, Response, Version};
-use http_body::Body as _;
 use hyper::body::Incoming;
 
+use super::frames::Frames;
 use crate::limits;
 use crate::request::headers;
 use crate::request::reject::Stop;
@@ -21,9 +20,7 @@ use crate::wire::{Buffers, Down, Framing, Head, Part, Received, Take, Wire};
 
 /// A stream with a request of which the head was read.
 pub(super) struct Http2Down {
-    body: Incoming,
-    /// The rest of a frame of it.
-    ahead: Bytes,
+    body: Frames<Incoming>,
     /// Its end, once that was received.
     last: Option<Result<HeaderMap, BodyError>>,
     response: Outbox,
@@ -43,7 +40,7 @@ struct Outbox {
 impl Http2Down {
     /// A stream of which nothing of the body was read.
     pub(super) fn new(body: Incoming) -> Self {
-        Self { body, ahead: Bytes::new(), last: None, response: Outbox::default() }
+        Self { body: Frames::new(body), last: None, response: Outbox::default() }
     }
 
     /// Takes the head of the response.
@@ -83,24 +80,9 @@ impl Http2Down {
 
 impl Wire for Http2Down {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        let Self { body, ahead, last, .. } = self;
-        if ahead.is_empty() {
-            match ready!(Pin::new(&mut *body).poll_frame(cx)).map(|read| read.map(|frame| frame.into_data()))
-            {
-                Some(Ok(Ok(data))) => *ahead = data,
-                Some(Ok(Err(frame))) => *last = Some(Ok(frame.into_trailers().unwrap_or_default())),
-                None => *last = Some(Ok(HeaderMap::new())),
-                Some(Err(error)) => *last = Some(Err(unread(&error))),
-            }
-        }
-        let read = ahead.split_to(ahead.len().min(buffer.len()));
-        buffer[..read.len()].copy_from_slice(&read);
-        // A client may leave its stream open after the last byte of a known length.
-        let is_whole = body.is_end_stream() || body.size_hint().exact() == Some(0);
-        if ahead.is_empty() && last.is_none() && is_whole {
-            *last = Some(Ok(HeaderMap::new()));
-        }
-        Poll::Ready(Ok(read.len()))
+        let (read, last) = ready!(self.body.poll_slice(cx, buffer, false));
+        self.last = last.map(|last| last.map_err(|error| unread(&error)));
+        Poll::Ready(Ok(read))
     }
 
     fn parts(

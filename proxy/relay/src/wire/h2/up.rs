@@ -3,7 +3,6 @@
 
 use std::io;
 use std::ops::Range;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -14,6 +13,7 @@ use http_body::Body as _;
 use http1::Lines;
 
 use super::body::Http2Body;
+use super::frames::Frames;
 use super::head::request as request_head;
 use super::outgoing::Outgoing;
 use super::waiting::{Heads, Place, Waiting};
@@ -29,8 +29,6 @@ pub(crate) struct Http2Up {
     response: State,
     /// The event after the bytes of the last slice.
     event: Option<Event>,
-    /// The rest of a frame.
-    ahead: Bytes,
     request: Option<Outgoing>,
     /// The part of the request that was added and is not queued.
     added: Added,
@@ -62,7 +60,7 @@ enum State {
     /// Its head is expected.
     Waiting(Waiting),
     /// Its body is expected.
-    Body(Http2Body, Option<Box<Untaken>>),
+    Body(Frames<Http2Body>, Option<Box<Untaken>>),
     /// It has ended, or is truncated.
     Ended,
 }
@@ -88,7 +86,6 @@ impl Http2Up {
         Self {
             response: State::Unsent,
             event: None,
-            ahead: Bytes::new(),
             request: None,
             added: Added::default(),
             kept: None,
@@ -122,7 +119,7 @@ impl Http2Up {
                 }
                 let framing = if is_sized || body.is_end_stream() { Framing::Length } else { Framing::Close };
                 let untaken = Untaken { head, framing, beginning: Vec::new() };
-                self.response = State::Body(body, Some(Box::new(untaken)));
+                self.response = State::Body(Frames::new(body), Some(Box::new(untaken)));
             }
             Err(cause) => self.event = Some(Event::Cut(cause)),
         }
@@ -132,29 +129,12 @@ impl Http2Up {
     /// Reads the next slice of the body. There are no bytes if there is only an event.
     fn poll_body(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<usize> {
         let State::Body(body, _) = &mut self.response else { return Poll::Pending };
-        if self.ahead.is_empty() {
-            self.event = match body.is_end_stream() {
-                true => Some(Event::End(HeaderMap::new())),
-                false => match ready!(Pin::new(&mut *body).poll_frame(cx))
-                    .map(|read| read.map(|frame| frame.into_data()))
-                {
-                    Some(Ok(Ok(data))) => {
-                        self.ahead = data;
-                        None
-                    }
-                    Some(Ok(Err(frame))) => Some(Event::End(frame.into_trailers().unwrap_or_default())),
-                    None => Some(Event::End(HeaderMap::new())),
-                    Some(Err(_)) => Some(Event::Cut(SendFailure::Closed)),
-                },
-            };
-        }
-        let read = self.ahead.split_to(self.ahead.len().min(buffer.len()));
-        buffer[..read.len()].copy_from_slice(&read);
-        let is_whole = !self.has_trailers && body.size_hint().exact() == Some(0);
-        if self.event.is_none() && self.ahead.is_empty() && (is_whole || body.is_end_stream()) {
-            self.event = Some(Event::End(HeaderMap::new()));
-        }
-        Poll::Ready(read.len())
+        let (read, last) = ready!(body.poll_slice(cx, buffer, self.has_trailers));
+        self.event = last.map(|last| match last {
+            Ok(trailers) => Event::End(trailers),
+            Err(_) => Event::Cut(SendFailure::Closed),
+        });
+        Poll::Ready(read)
     }
 }
 
