@@ -40,5 +40,5 @@ pub use chunks::Chunks;
 pub use fault::{Fault, Invalid};
 pub use framing::{ResponseBody, request_body, response_body};
 pub use head::{Head, RequestLine, StatusLine, Table, Version, request, response, trailers};
-pub use lines::{Line, Lines, is_hop_by_hop, tokens};
+pub use lines::{Line, Lines, is_hop_by_hop, names, tokens};
 pub use write::{LAST_CHUNK, write_chunk, write_field};

@@ -13,6 +13,11 @@ impl<'h, 'b> Lines<'h, 'b> {
         self.0.iter()
     }
 
+    /// The names of all fields.
+    pub fn names(self) -> impl Iterator<Item = &'b [u8]> + Clone + use<'h, 'b> {
+        self.0.iter().map(|line| line.name.as_bytes())
+    }
+
     /// The number of fields.
     pub const fn len(self) -> usize {
         self.0.len()
@@ -37,6 +42,22 @@ impl<'h, 'b> Lines<'h, 'b> {
     pub fn lists(self, name: &str, token: &str) -> bool {
         self.all(name).flat_map(tokens).any(|item| item.eq_ignore_ascii_case(token.as_bytes()))
     }
+}
+
+/// The names of the fields in a request's head that was parsed before, in their order.
+pub fn names(head: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    let mut rest = head;
+    std::iter::from_fn(move || {
+        loop {
+            let (line, behind) = rest.split_at(memchr::memchr(b'\n', rest)? + 1);
+            rest = behind;
+            let name = &line[..line.iter().position(|&byte| byte == b':').unwrap_or_default()];
+            // The request line has a blank before a colon, and no name has one.
+            if !name.is_empty() && !name.contains(&b' ') {
+                return Some(name);
+            }
+        }
+    })
 }
 
 /// The elements of a comma-separated list (RFC 9110 §5.6.1), without the blanks around them; empty ones are skipped.
@@ -66,6 +87,20 @@ pub fn is_hop_by_hop(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_those_of_the_parsed_lines() {
+        for head in [
+            "GET http://a:1/ HTTP/1.1\r\nHost: a:1\r\nX-a:\r\nx-A: b c: d\r\n\r\n",
+            "\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            "\r\nPOST /a:b HTTP/1.0\r\n!: \u{e4}\r\n\r\n",
+        ] {
+            let mut table = crate::Table::new();
+            let parsed = crate::request(head.as_bytes(), &mut table).unwrap().unwrap();
+            assert!(names(head.as_bytes()).eq(parsed.lines.names()), "{head:?}");
+        }
+        assert_eq!(names(b"").count(), 0);
+    }
 
     #[test]
     fn lists_are_split_at_commas() {

@@ -4,8 +4,8 @@
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// Writes a field.
-pub fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    out.extend_from_slice(name.as_bytes());
+pub fn write_field(out: &mut Vec<u8>, name: impl AsRef<[u8]>, value: &[u8]) {
+    out.extend_from_slice(name.as_ref());
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");

@@ -212,9 +212,9 @@ impl Down for Http1Down {
             // It is repeated on this hop.
             let fields = headers::for_client(head.fields.clone(), true);
             let is_framing = |name: &HeaderName| matches!(*name, CONTENT_LENGTH | TRANSFER_ENCODING);
-            fields::write(out, &fields, head.lines, |name| !is_framing(name));
+            fields::write(out, &fields, head.lines.names(), |name| !is_framing(name));
         } else {
-            fields::write(out, head.fields, head.lines, keeps);
+            fields::write(out, head.fields, head.lines.names(), keeps);
         }
         if is_chunked && !is_same {
             out.extend_from_slice(b"transfer-encoding: chunked\r\n");

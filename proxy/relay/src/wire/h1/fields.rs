@@ -50,25 +50,29 @@ fn name(line: &Line<'_>) -> Option<HeaderName> {
     HeaderName::from_bytes(line.name.as_bytes()).ok()
 }
 
-/// Writes the fields that are to be kept, in the order of the map, and with the names as they were received in `lines`.
-pub(super) fn write(
+/// Writes the fields that are to be kept, in the order of the map. `names`: those that were received, whose spelling they
+/// keep.
+pub(super) fn write<'n>(
     out: &mut Vec<u8>,
     fields: &HeaderMap,
-    lines: Lines<'_, '_>,
+    names: impl Iterator<Item = &'n [u8]> + Clone,
     keeps: impl Fn(&HeaderName) -> bool,
 ) {
     // Most fields follow each other as they were received.
-    let mut next = 0;
+    let mut ahead = names.clone();
     for (name, value) in fields {
-        let is_its = |line: &&Line<'_>| line.name.eq_ignore_ascii_case(name.as_str());
-        let ahead = lines.iter().enumerate().skip(next).find(|(_, line)| is_its(line));
-        let found = ahead.or_else(|| lines.iter().enumerate().find(|(_, line)| is_its(line)));
-        let mut spelled = name.as_str();
-        if let Some((at, line)) = found {
-            (next, spelled) = (at + 1, line.name);
+        let name_bytes = name.as_str().as_bytes();
+        let is_its = |spelled: &&[u8]| spelled.eq_ignore_ascii_case(name_bytes);
+        let mut next = ahead.clone();
+        let spelled = next.find(is_its).or_else(|| {
+            next = names.clone();
+            next.find(is_its)
+        });
+        if spelled.is_some() {
+            ahead = next;
         }
         if keeps(name) {
-            write_field(out, spelled, value.as_bytes());
+            write_field(out, spelled.unwrap_or(name_bytes), value.as_bytes());
         }
     }
 }
@@ -91,7 +95,7 @@ mod tests {
         fields.insert("x-two", HeaderValue::from_static("3"));
         fields.insert("x-new", HeaderValue::from_static("4"));
         let mut out = Vec::new();
-        write(&mut out, &fields, head.lines, |name| name != "x-left-out");
+        write(&mut out, &fields, head.lines.names(), |name| name != "x-left-out");
         let mut lines: Vec<_> = str::from_utf8(&out).unwrap().lines().collect();
         lines.sort_unstable();
         assert_eq!(lines, ["SET-cookie: a", "Set-Cookie: b", "x-TWO: 3", "x-new: 4"]);

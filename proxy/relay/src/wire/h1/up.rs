@@ -11,7 +11,7 @@ use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
-use http1::{Body, Fault, Lines, ResponseBody, StatusLine, Table, Version, request, response, response_body};
+use http1::{Body, Fault, ResponseBody, StatusLine, Table, Version, names, response, response_body};
 
 use super::fields;
 use super::writer::Writer;
@@ -281,9 +281,6 @@ impl Wire for Http1Up {
 
 impl Up for Http1Up {
     fn request(&mut self, parts: &Parts, received: &[u8], framing: Framing) {
-        let mut table = Table::new();
-        let received = request(received, &mut table).ok().flatten();
-        let lines = received.map_or_else(Lines::default, |head| head.lines);
         self.is_head = parts.method == Method::HEAD;
         // Of a refused switch, servers differ in where the body ends.
         self.is_kept &= !parts.headers.contains_key(UPGRADE);
@@ -295,7 +292,7 @@ impl Up for Http1Up {
         let target = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
         out.extend_from_slice(target.as_bytes());
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        fields::write(out, &parts.headers, lines, |_| true);
+        fields::write(out, &parts.headers, names(received), |_| true);
         out.extend_from_slice(b"\r\n");
     }
 
