@@ -6,7 +6,7 @@ use crate::chunks::Chunks;
 use crate::fault::Invalid;
 
 /// The rest of a body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Body {
     /// By its length: this many bytes remain.
     Length(u64),

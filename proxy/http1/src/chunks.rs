@@ -17,7 +17,7 @@ use crate::limits::{EXTENSION_BYTES, EXTENSIONS_BYTES, SIZE_DIGITS, TRAILER_BYTE
 /// A chunk is canonical if its line is its size without leading zeros, in at most eight digits, and CRLF. Only canonical
 /// chunks may be forwarded as they are ([`Part::Data`]'s `verbatim`), because lenient parsers differ in how they read any
 /// other; the rest is framed anew.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Chunks {
     state: State,
     /// The body is a request's.

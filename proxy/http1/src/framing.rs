@@ -86,8 +86,12 @@ pub fn response_body(head: &Head<'_, '_, StatusLine<'_>>, to_head: bool) -> Resu
 
 /// Reads 1*DIGIT, a number below 2^63.
 fn number(digits: &[u8]) -> Result<u64, Fault> {
-    let text = str::from_utf8(digits).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    text.and_then(|text| text.parse::<i64>().ok()).map(i64::cast_unsigned).ok_or(Fault::Length)
+    let add = |number: i64, byte: &u8| {
+        let digit = byte.is_ascii_digit().then(|| i64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    };
+    let number = digits.iter().try_fold(0, add).filter(|_| !digits.is_empty());
+    number.map(i64::cast_unsigned).ok_or(Fault::Length)
 }
 
 /// True if a value is one token, without parameters.

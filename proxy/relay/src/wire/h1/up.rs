@@ -141,15 +141,13 @@ impl Http1Up {
                 from = end;
                 continue;
             }
-            let (Ok(body), Ok(peeked)) = (self.body(&parsed, &map), self.body(&parsed, &map)) else {
-                break SendFailure::Invalid;
-            };
+            let Ok(body) = self.body(&parsed, &map) else { break SendFailure::Invalid };
             let framing = match body {
                 Body::Chunked(_) => Framing::Chunked,
                 Body::Close => Framing::Close,
                 Body::Length(_) => Framing::Length,
             };
-            let beginning = beginning(peeked, bytes, end);
+            let beginning = beginning(body.clone(), bytes, end);
             let beginning = beginning.or(is_last.then_some(&[]));
             if take(Part::Head(&Head { framing, beginning, ..head }))? == Take::Later {
                 self.state = State::Head { torn: bytes[from..].to_vec() };
@@ -167,9 +165,8 @@ impl Http1Up {
     fn body(&mut self, head: &http1::Head<'_, '_, StatusLine<'_>>, map: &HeaderMap) -> Result<Body, Fault> {
         let ResponseBody { body, is_reusable } = response_body(head, self.is_head)?;
         self.is_streamed = !matches!(body, Body::Length(_));
-        self.is_kept &= is_reusable
-            && head.version == Version::Http11
-            && (!map.contains_key(CONNECTION) || !headers::lists(map, &CONNECTION, "close"));
+        self.is_kept &=
+            is_reusable && head.version == Version::Http11 && !headers::lists(map, &CONNECTION, "close");
         Ok(body)
     }
 }
