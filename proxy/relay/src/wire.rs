@@ -23,7 +23,7 @@ use std::io;
 use std::ops::Range;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use connect::TlsFault;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, Version};
@@ -34,6 +34,9 @@ use crate::request::reject::Stop;
 
 /// Bytes of one read.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
+
+/// Bytes of the memory that short heads share.
+const KEPT_BYTES: usize = 4 * 1024;
 
 /// The result of one read.
 pub(crate) enum Received<'r> {
@@ -127,13 +130,24 @@ pub(crate) struct Buffers {
     pub(crate) out: RefCell<Vec<u8>>,
     /// The fields of a head.
     pub(crate) fields: RefCell<HeaderMap>,
+    /// Free memory for heads, and for what was read behind them.
+    kept: RefCell<BytesMut>,
 }
 
 impl Buffers {
     /// The buffers of one worker.
     pub(crate) fn new() -> Self {
         let read = RefCell::new(vec![0; READ_BYTES].into_boxed_slice());
-        Self { read, out: RefCell::default(), fields: RefCell::default() }
+        let kept = RefCell::new(BytesMut::with_capacity(KEPT_BYTES));
+        Self { read, out: RefCell::default(), fields: RefCell::default(), kept }
+    }
+
+    /// Copies bytes to memory that they share with others: it is free again once none of them is used. Most heads are
+    /// used for one turn.
+    pub(crate) fn keep(&self, bytes: &[u8]) -> Bytes {
+        let mut kept = self.kept.borrow_mut();
+        kept.extend_from_slice(bytes);
+        kept.split().freeze()
     }
 
     /// Keeps memory that was taken from `out`, or is larger, for the next message.
@@ -218,4 +232,23 @@ pub(crate) trait Down: Wire {
 
     /// Watches the client while nothing is read; ready once it has left.
     fn poll_gone(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_bytes_use_the_same_memory_again() {
+        let buffers = Buffers::new();
+        let places: Vec<usize> = (0..=u8::MAX)
+            .map(|byte| {
+                let kept = buffers.keep(&[byte; 300]);
+                assert_eq!(kept, vec![byte; 300]);
+                kept.as_ptr().addr()
+            })
+            .collect();
+        let (first, last) = (places.iter().min().unwrap(), places.iter().max().unwrap());
+        assert!(last - first < KEPT_BYTES);
+    }
 }

@@ -45,12 +45,16 @@ pub(super) fn poll_next(
             joined = if read == 0 { torn } else { Bytes::from([&torn[..], bytes].concat()) };
             (torn, bytes) = (joined.clone(), &joined);
         }
-        match parse((client, half_close), buffers, bytes) {
+        let parsed = match bytes {
+            [] => Ok(None),
+            bytes => parse((client, half_close), buffers, bytes),
+        };
+        match parsed {
             Ok(None) => {}
             Ok(Some(request)) => {
                 let rest = &bytes[request.0.head.len()..];
                 if !rest.is_empty() {
-                    client.return_first(Bytes::copy_from_slice(rest));
+                    client.return_first(buffers.keep(rest));
                 }
                 return Poll::Ready(Next::Request(request));
             }
@@ -83,7 +87,7 @@ fn parse(
     let begun = clock::now();
     let invalid = (Fault::Syntax, Asked::NOTHING);
     // One copy, which the map and the target share.
-    let copy = Bytes::copy_from_slice(&bytes[..head.len]);
+    let copy = buffers.keep(&bytes[..head.len]);
     let (mut parts, ()) = http::Request::new(()).into_parts();
     parts.method = Method::from_bytes(head.start.method.as_bytes()).map_err(|_| invalid)?;
     let from = head.start.target.as_ptr().addr() - bytes.as_ptr().addr();

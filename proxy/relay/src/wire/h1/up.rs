@@ -123,7 +123,7 @@ impl Http1Up {
             };
             let end = from + parsed.len;
             let mut map = buffers.fields.borrow_mut();
-            let copy = Bytes::copy_from_slice(&bytes[from..end]);
+            let copy = buffers.keep(&bytes[from..end]);
             let status = StatusCode::from_u16(parsed.start.code);
             let mapped = fields::map(&mut map, parsed.lines, &copy, bytes[from..].as_ptr());
             let (Ok(status), Some(())) = (status, mapped) else { break SendFailure::Invalid };
