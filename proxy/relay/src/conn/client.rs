@@ -192,13 +192,7 @@ impl Client {
         write: impl Fn(&Socket) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            match self.socket.poll_write_ready(cx) {
-                Poll::Ready(ready) => ready?,
-                Poll::Pending => {
-                    self.writes.block();
-                    return Poll::Pending;
-                }
-            }
+            // The socket is usually ready: the task is registered only if it is not.
             match write(&self.socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => {
@@ -206,11 +200,28 @@ impl Client {
                     return Poll::Ready(written);
                 }
             }
+            match self.socket.poll_write_ready(cx) {
+                Poll::Ready(ready) => ready?,
+                Poll::Pending => {
+                    self.writes.block();
+                    return Poll::Pending;
+                }
+            }
         }
     }
 
     /// Writes the interim responses.
+    #[inline]
     fn poll_interim(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.interim.borrow().is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_queued(cx)
+    }
+
+    /// Writes the interim responses, of which there are some.
+    #[cold]
+    fn poll_queued(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.interim.borrow().is_empty() {
             let mut interim = self.interim.borrow_mut();
             let written = ready!(self.poll_output(cx, Output::Slice(&interim)))?;
