@@ -72,38 +72,39 @@ impl Ended {
 }
 
 /// Decides about a request, connects it to its upstream, and begins to send it; the result is written to `pump`, which is
-/// to be polled until the response has ended.
+/// to be polled until the response has ended. The request stays in its box, because each move would copy it.
 pub(crate) async fn begin<D: Down>(
     connections: &Rc<Connections>,
     (client, upstream): (&Rc<Client>, usize),
-    request: Box<(Request, D)>,
+    mut request: Box<(Request, D)>,
     pump: &mut Option<Pump<D>>,
 ) -> Result<(), Ended> {
-    let (Request { mut parts, head, has_body, begun }, down) = *request;
+    let (Request { parts, has_body, begun, .. }, _) = &mut *request;
     // By the head: check, tenant, route.
     let worker = (&connections.worker, &connections.watched);
-    let mut opened = open(worker, client, upstream, (&mut parts, has_body), begun).map_err(|answer| {
-        if has_body {
+    let mut opened = open(worker, client, upstream, (parts, *has_body), *begun).map_err(|answer| {
+        if *has_body {
             client.leave_unread();
         }
         Ended::Answered(Box::new(answer), true)
     })?;
-    opened.rewrite(&mut parts, has_body);
+    opened.rewrite(parts, *has_body);
     let in_flight = Rc::clone(&opened.in_flight);
     let sent = async {
         let Opened { in_flight, resolver, upgrade, unmetered, mut undecided, begun, .. } = opened;
         let buffers = &connections.buffers;
-        let (mut down, mut upload) = (down, Upload::new(!has_body, resolver));
-        if !has_body {
+        let (Request { parts, head, has_body, .. }, down) = &mut *request;
+        let mut upload = Upload::new(!*has_body, down, resolver);
+        if !*has_body {
             in_flight.complete(begun);
         }
         // By the body, if it matters: admission, and the usage that is requested.
         let mut gathered = None;
         let edited = loop {
-            match undecided.decide(&in_flight, &mut parts, gathered.as_ref())? {
+            match undecided.decide(&in_flight, parts, gathered.as_ref())? {
                 Decision::Send(edited) => break edited,
                 Decision::NeedBody => {
-                    let by = (&mut down, &in_flight);
+                    let by = (&mut *down, &in_flight);
                     gathered = Some(gather(&mut upload, by, buffers, limits::GATHERED_BYTES).await?);
                 }
             }
@@ -116,15 +117,15 @@ pub(crate) async fn begin<D: Down>(
         // Its connection: from the pool, or a new one.
         let is_secure = in_flight.worker.plan.upstreams[upstream].target.is_secure();
         let attempts = Attempts::new(is_secure, &parts.uri, &parts.headers);
-        let by = (&mut down, &mut upload);
-        let up = connect(connections, &in_flight, attempts, by, begun).await?;
+        let up = connect(connections, &in_flight, attempts, (down, &mut upload), begun).await?;
         // Its head, and as much of its body as is at hand.
         let framing = down.framing();
         let upgrade = upgrade.map(|opened| Box::new((opened, unmetered)));
-        let pump = pump.insert(Pump::new(in_flight, (down, upload), up, upgrade, (attempts, again)));
-        pump.request(&parts, &head, framing, buffers).await?;
+        let pump = pump.insert(Pump::new(in_flight, (request.1, upload), up, upgrade, (attempts, again)));
+        let Request { parts, head, .. } = &request.0;
+        pump.request(parts, head, framing, buffers).await?;
         // Its memory serves the next head.
-        buffers.fields.replace(parts.headers);
+        buffers.fields.replace(request.0.parts.headers);
         Ok(())
     };
     sent.await.map_err(|stop| Ended::of(&in_flight, stop))

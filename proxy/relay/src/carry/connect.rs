@@ -81,7 +81,8 @@ async fn open(
     let pool = &connections.pools[index];
     let need = attempts.need(pool);
     let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
-    if !(slot.grow_in_turn(1) || slot.grow_soon(1, in_flight.retry_pause()).await) {
+    // Boxed: most requests find a place.
+    if !(slot.grow_in_turn(1) || Box::pin(slot.grow_soon(1, in_flight.retry_pause())).await) {
         return Err(Answer::upstream_full(in_flight.upstream_name()));
     }
     if need == Need::Any && pool.shared.is_idle() {

@@ -51,7 +51,8 @@ pub(super) async fn gather(
         if slices.len() + bytes.len() > most {
             (kept_out, rest) = (Some(Gathered::Not), bytes);
         } else if share.grow_in_turn(bytes.len())
-            || grow(&mut share, bytes.len(), (&mut *down, in_flight), buffers).await?
+            // Boxed: most bodies find memory.
+            || Box::pin(grow(&mut share, bytes.len(), (&mut *down, in_flight), buffers)).await?
         {
             slices.push(bytes);
         } else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, Version};
 
 use crate::capacity::Permit;
 use crate::clock;
@@ -20,7 +20,7 @@ use crate::request::reject::Stop;
 use crate::request::tenant::TenantResolver;
 use crate::wire::failure::{BodyError, SendFailure};
 use crate::wire::upstream::Upstream;
-use crate::wire::{Buffers, Down, Part, Received, Take, Wire as _};
+use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Wire as _};
 
 /// The body of one request.
 pub(crate) struct Upload {
@@ -30,7 +30,7 @@ pub(crate) struct Upload {
     /// The part that was read and not yet given to the upstream's connection. Boxed: most bodies are forwarded as they
     /// arrive.
     ahead: Option<Box<Ahead>>,
-    /// The rules for the fields that the client may not send, in trailers as in the head.
+    /// The rules for the fields that the client may not send, in trailers as in the head, if there may be trailers.
     resolver: Option<Box<TenantResolver>>,
 }
 
@@ -60,10 +60,13 @@ pub(super) struct Ahead {
 }
 
 impl Upload {
-    /// The body of a request of which the head was read.
-    pub(super) fn new(is_empty: bool, resolver: TenantResolver) -> Self {
+    /// The body of a request of which the head was read from `down`.
+    pub(super) fn new(is_empty: bool, down: &impl Down, resolver: TenantResolver) -> Self {
         let state = if is_empty { State::Read } else { State::Open };
-        Self { state, is_counted: false, ahead: None, resolver: (!is_empty).then(|| Box::new(resolver)) }
+        // A body with a length has trailers in HTTP/2 only.
+        let may_trail = down.framing() != Framing::Length || down.version() == Version::HTTP_2;
+        let resolver = (!is_empty && may_trail).then(|| Box::new(resolver));
+        Self { state, is_counted: false, ahead: None, resolver }
     }
 
     /// A body in memory. The exchange has already read it.
