@@ -37,14 +37,15 @@ impl RequestReader {
         match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
             Some(fields) => Self::Form(Box::new(fields)),
             None => {
-                let scanner = match selected_members {
+                // It is large: it moves once.
+                let mut scanner = Box::new(match selected_members {
                     Some(selected_members) => RequestScanner::selecting(Arc::clone(selected_members)),
                     None => RequestScanner::new(),
-                };
-                let scanner = scanner.casing(casing(kind));
+                });
+                scanner.set_casing(casing(kind));
                 match FormNames::of(&types) {
-                    Some(names) => Self::JsonOrForm(Box::new((scanner, names))),
-                    None => Self::Json(Box::new(scanner)),
+                    Some(names) => Self::JsonOrForm(Box::new((*scanner, names))),
+                    None => Self::Json(scanner),
                 }
             }
         }

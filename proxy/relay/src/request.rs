@@ -139,8 +139,10 @@ pub(crate) fn open(
             let started = (begun, *started_unix_ns);
             Metered::begin(worker, || {
                 let received = Received::new(&parts.method, client.is_tls());
-                let mut metering =
+                let metering =
                     Metering::begin(worker, index, *route, &parts.headers, received, tenancy, started);
+                // It is large: it moves once.
+                let mut metering = Box::new(metering);
                 metering.exchange.asked_at(target.path(), target.query(), &parts.headers);
                 metering.works(work);
                 metering

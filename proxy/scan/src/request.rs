@@ -346,10 +346,9 @@ impl RequestScanner {
         Self { facts, selected: Some(selected), ..Self::new() }
     }
 
-    /// The same, for a server with this reading of member names.
-    #[must_use]
-    pub fn casing(self, casing: Casing) -> Self {
-        Self { casing, ..self }
+    /// Sets how the server reads the names of members. Must be called before the first slice.
+    pub fn set_casing(&mut self, casing: Casing) {
+        self.casing = casing;
     }
 
     /// Reads the next slice.

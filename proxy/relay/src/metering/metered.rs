@@ -16,8 +16,8 @@ pub(crate) struct Metered {
 
 impl Metered {
     /// Begins the metering of a request by `begin`.
-    pub(crate) fn begin(worker: &Rc<WorkerState>, begin: impl FnOnce() -> Metering) -> Self {
-        let begin = AssertUnwindSafe(|| Box::new(begin()));
+    pub(crate) fn begin(worker: &Rc<WorkerState>, begin: impl FnOnce() -> Box<Metering>) -> Self {
+        let begin = AssertUnwindSafe(begin);
         let metering = catch_unwind(begin).map_err(|_panic| worker.dropped(Dropped::Panic)).ok();
         Self { worker: Rc::clone(worker), metering }
     }

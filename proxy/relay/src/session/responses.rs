@@ -364,7 +364,7 @@ impl Responses {
                 tenancy,
                 at,
             );
-            metering.asked_in_session((model, others), links, &request, at)
+            Box::new(metering.asked_in_session((model, others), links, &request, at))
         });
         if !metered.is_watching() {
             return None;

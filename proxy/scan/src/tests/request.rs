@@ -399,7 +399,8 @@ fn sampling_parameters_are_read() {
 #[test]
 fn go_and_other_servers_read_different_models() {
     let read = |body: &str, casing: Casing, step: usize| {
-        let mut scanner = RequestScanner::new().casing(casing);
+        let mut scanner = RequestScanner::new();
+        scanner.set_casing(casing);
         body.as_bytes().chunks(step).for_each(|slice| scanner.feed(slice));
         let request = scanner.end();
         let others = request.other_models.as_ref().map(|others| others.names().join(" "));
@@ -463,7 +464,8 @@ fn every_member_that_names_a_model_is_read() {
 #[test]
 fn cased_members_count_where_go_may_read() {
     let read = |body: &str, casing: Casing| {
-        let mut scanner = RequestScanner::new().casing(casing);
+        let mut scanner = RequestScanner::new();
+        scanner.set_casing(casing);
         scanner.feed(body.as_bytes());
         let request = scanner.end();
         (request.stream, request.include_usage, request.answers)
