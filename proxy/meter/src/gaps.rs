@@ -42,6 +42,15 @@ impl GapHistogram {
         each
     }
 
+    /// The observations of both.
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        for (bucket, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *bucket = bucket.saturating_add(more);
+        }
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self
+    }
+
     /// The observations, unchanged.
     pub(crate) fn exact(&self) -> Gaps {
         Gaps { buckets: self.buckets.map(u64::from), sum_ns: self.sum_ns }

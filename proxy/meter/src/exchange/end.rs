@@ -94,13 +94,13 @@ impl Meter {
             output_chunk.map(|gaps| Box::new(StreamPace { output_chunk: gaps, ..StreamPace::default() }));
         if let Some(own) = &self.pace {
             let pace = pace.get_or_insert_default();
-            pace.chunk_gap = own.chunk_gap.exact();
+            pace.chunk_gap = own.chunk_gap().exact();
             (pace.inter_token, pace.position) = match weight {
-                Weight::Exact => (own.inter_token.exact(), own.position),
+                Weight::Exact => (own.inter_token().exact(), own.position),
                 Weight::Spread => {
                     let seen = self.tracks.first_weight();
                     let position = position::spread(&own.position, seen, output, self.choices.count);
-                    (own.inter_token.spread(timed.saturating_sub(started)), position)
+                    (own.inter_token().spread(timed.saturating_sub(started)), position)
                 }
             };
         }

@@ -8,13 +8,21 @@ use crate::track::{Gap, TokenFrame};
 /// The gaps between the frames with tokens of each timed choice.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Gaps by token, and the longest.
-    pub(super) inter_token: GapHistogram,
+    /// The longest gaps by token and by frame.
     pub(super) longest_token_gap_ns: u64,
-    /// Gaps by frame, and the longest.
-    pub(super) chunk_gap: GapHistogram,
     pub(super) longest_gap_ns: u64,
+    /// The other frames, once there is one.
+    several: Option<Box<Several>>,
+    /// The gaps of frames with one token, most of all: by token and by frame.
+    single: GapHistogram,
     pub(super) position: [Span; POSITION_NAMES.len()],
+}
+
+/// The gaps of frames with several tokens.
+#[derive(Debug, Default)]
+struct Several {
+    by_token: GapHistogram,
+    by_frame: GapHistogram,
 }
 
 /// The silent gaps above a limit.
@@ -28,13 +36,29 @@ pub(super) struct Stalls {
 impl Pace {
     /// Adds a frame, which came after this gap.
     pub(super) fn add(&mut self, frame: TokenFrame, gap: Gap) {
-        self.chunk_gap.add(gap.ns, 1);
+        let each = match frame.tokens {
+            1 => self.single.add(gap.ns, 1),
+            tokens => {
+                let several = self.several.get_or_insert_default();
+                several.by_frame.add(gap.ns, 1);
+                several.by_token.add(gap.ns, tokens)
+            }
+        };
         self.longest_gap_ns = self.longest_gap_ns.max(gap.ns);
-        let each = self.inter_token.add(gap.ns, frame.tokens);
         self.longest_token_gap_ns = self.longest_token_gap_ns.max(each);
         let span = &mut self.position[POSITION.partition_point(|&end| end < frame.reached)];
         span.tokens = span.tokens.saturating_add(frame.tokens);
         span.ns = span.ns.saturating_add(gap.ns);
+    }
+
+    /// The gaps by token.
+    pub(super) fn inter_token(&self) -> GapHistogram {
+        self.several.as_ref().map_or(self.single, |several| self.single.and(&several.by_token))
+    }
+
+    /// The gaps by frame.
+    pub(super) fn chunk_gap(&self) -> GapHistogram {
+        self.several.as_ref().map_or(self.single, |several| self.single.and(&several.by_frame))
     }
 }
 
