@@ -96,21 +96,14 @@ impl Response {
         self.edit.is_some()
     }
 
-    /// Shows a slice of the body to the exchange. Returns the bytes that the client gets in its place, with all held ones
-    /// if it is the last; `None` if it gets the slice itself. `shared` makes the slice shared; it is called only if
-    /// something is held or changed. One slice in [`limits::SPENT_SAMPLE`] is timed, as a sample for all.
-    pub(crate) fn data(
-        &mut self,
-        slice: &[u8],
-        shared: impl FnOnce() -> Bytes,
-        at: Tick,
-        is_last: bool,
-    ) -> Option<Bytes> {
+    /// Shows a slice of the body to the exchange, as [`data`](Self::data) does. Returns false if nothing is marked any
+    /// more. One slice in [`limits::SPENT_SAMPLE`] is timed, as a sample for all.
+    pub(crate) fn show(&mut self, slice: &[u8], at: Tick) -> bool {
         let Self { in_flight, edit, slices, .. } = self;
         let mut metered = in_flight.metered.borrow_mut();
-        let mut uncut = Cuts::default();
-        let cuts = edit.as_mut().map_or(&mut uncut, |edit| &mut edit.cuts);
         if metered.is_watching() {
+            let mut uncut = Cuts::default();
+            let cuts = edit.as_mut().map_or(&mut uncut, |edit| &mut edit.cuts);
             *slices = slices.wrapping_add(1);
             let begun = slices.is_multiple_of(limits::SPENT_SAMPLE).then(clock::read);
             metered.with(|metering| metering.response_body(slice, at, cuts));
@@ -119,9 +112,15 @@ impl Response {
                 metered.with(|metering| metering.spent(ns));
             }
         }
+        metered.is_watching()
+    }
+
+    /// Shows a slice of the body to the exchange. Returns the bytes that the client gets in its place; `None` if it gets
+    /// the slice itself. `shared` makes the slice shared; it is called only if something is held or changed.
+    pub(crate) fn data(&mut self, slice: &[u8], shared: impl FnOnce() -> Bytes, at: Tick) -> Option<Bytes> {
         // A failed meter marks nothing more: the bytes held for it are forwarded now.
-        let is_last = is_last || !metered.is_watching();
-        drop(metered);
+        let is_last = !self.show(slice, at);
+        let Self { in_flight, edit, .. } = self;
         let edit = edit.as_mut()?;
         (!edit.passes(slice.len())).then(|| edit.apply(in_flight, shared(), at, is_last))
     }

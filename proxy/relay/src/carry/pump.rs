@@ -5,6 +5,7 @@
 mod again;
 
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -289,8 +290,13 @@ impl<D: Down> Pump<D> {
     ) -> Result<Option<Finish>, Stop> {
         self.down.begin(buffers);
         let (slice, at) = (received.slice(), clock::now());
-        let finish = self.parts(received, buffers, (at, is_overdue))?;
-        if self.down.write(cx, slice, buffers).is_err() {
+        let mut unshown = None;
+        let finish = self.parts(received, buffers, (at, is_overdue), &mut unshown)?;
+        let written = self.down.write(cx, slice, buffers);
+        if let (Some(data), Phase::Answering(response)) = (unshown, &mut self.phase) {
+            response.show(&slice[data], at);
+        }
+        if written.is_err() {
             return Err(Stop::ClientGone);
         }
         match (finish, &mut self.phase) {
@@ -311,12 +317,14 @@ impl<D: Down> Pump<D> {
     }
 
     /// Decides about the parts of the response that were received at `at`, and adds them for the client. Returns the end,
-    /// if it is among them.
+    /// if it is among them. `unshown` becomes the range of the last payload, if it is shown to the exchange once it is
+    /// written: nothing of a body that is not edited depends on the exchange.
     fn parts(
         &mut self,
         received: Received<'_>,
         buffers: &Buffers,
         (at, is_overdue): (Tick, bool),
+        unshown: &mut Option<Range<usize>>,
     ) -> Result<Option<Finish>, Stop> {
         let Self { up, down, phase, interim, upgrade, again, failed, in_flight, upload, .. } = self;
         let (slice, mut finish, mut failure) = (received.slice(), None, None);
@@ -386,8 +394,18 @@ impl<D: Down> Pump<D> {
                         _ => Phase::Answering(response),
                     };
                 }
+                (Part::Data { data, verbatim }, Phase::Answering(response)) if !response.is_edited() => {
+                    if let Some(earlier) = unshown.take() {
+                        response.show(&slice[earlier], at);
+                    }
+                    *unshown = place(data, slice);
+                    if unshown.is_none() {
+                        response.show(data, at);
+                    }
+                    down.data(slice, data, verbatim);
+                }
                 (Part::Data { data, verbatim }, Phase::Answering(response)) => {
-                    match response.data(data, || Bytes::copy_from_slice(data), at, false) {
+                    match response.data(data, || Bytes::copy_from_slice(data), at) {
                         None => down.data(slice, data, verbatim),
                         Some(changed) => down.data(slice, &changed, None),
                     }
@@ -449,4 +467,11 @@ impl<D: Down> Pump<D> {
             (_, stop) => Err(stop),
         }
     }
+}
+
+/// Returns the range of `data` in `slice`, if it is a part of that.
+fn place(data: &[u8], slice: &[u8]) -> Option<Range<usize>> {
+    let from = data.as_ptr().addr().checked_sub(slice.as_ptr().addr())?;
+    let range = from..from + data.len();
+    (range.end <= slice.len()).then_some(range)
 }
