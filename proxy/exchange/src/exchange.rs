@@ -32,12 +32,13 @@ use crate::usage_policy::has_stream_options;
 
 /// One metered exchange.
 pub struct Exchange {
+    /// The response, from its head on.
+    response: Option<Response>,
     speaks: Speaks,
     dialect: Dialect,
     request: RequestState,
     model: RequestedModel,
     tenant: TenantResolution,
-    role: ExchangeRole,
     /// The ids that a request at an unknown path names.
     named_ids: Option<Box<NamedIds>>,
     /// The client chose a form of the answer that may lack its usage.
@@ -45,10 +46,10 @@ pub struct Exchange {
     /// The request fetches the result of detached work.
     is_fetch: bool,
     sent: SentRequest,
-    /// The response, from its head on.
-    response: Option<Response>,
+    // Each frame uses it, the response and the role.
     /// Taken when the exchange has ended.
     meter: Option<Meter>,
+    role: ExchangeRole,
 }
 
 /// The settings of an exchange.

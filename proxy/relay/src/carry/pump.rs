@@ -40,12 +40,14 @@ pub(crate) struct Pump<D> {
     up: Upstream,
     pub(crate) down: D,
     upload: Upload,
+    phase: Phase,
+    pub(crate) in_flight: Rc<InFlight>,
+    held_timer: HeldTimer,
+    // Up to here what each frame uses.
     /// The time at which `up` was ready.
     ready: Tick,
-    phase: Phase,
     /// The interim responses of all attempts, if there were any.
     interim: Option<Interim>,
-    held_timer: HeldTimer,
     /// The consequence of a switch of protocols, if the request asks for one. Boxed: few do.
     upgrade: Option<Box<Upgrade>>,
     /// The next attempt, if there may be one, or the one before. Boxed: few requests have one.
@@ -54,7 +56,6 @@ pub(crate) struct Pump<D> {
     attempts: Attempts,
     /// The request that the server has not processed, and why, until it is sent again.
     failed: Option<Box<(Unanswered, SendFailure)>>,
-    pub(crate) in_flight: Rc<InFlight>,
 }
 
 /// The session that begins if the protocol is switched, and the reason why the request is not metered.

@@ -37,18 +37,19 @@ use crate::state::WorkerState;
 
 /// One client connection.
 pub(crate) struct Client {
-    socket: Socket,
+    // First what each frame uses, so that it is in few cache lines.
+    pub(crate) writes: WriteProgress,
+    /// Interim responses to write before anything else.
+    interim: RefCell<BytesMut>,
     /// Its session, if the listener has TLS. Boxed: it is large, and most connections do not have it.
     tls: Option<Box<Tls>>,
+    socket: Socket,
     /// Names the connection within its worker.
     pub(crate) number: u64,
     payer: RefCell<Payer>,
     stages: Cell<Stages>,
-    pub(crate) writes: WriteProgress,
     /// Bytes that were read to detect the protocol, or put back, and not taken.
     first: RefCell<Bytes>,
-    /// Interim responses to write before anything else.
-    interim: RefCell<BytesMut>,
     /// True if a request was answered before it was read completely.
     unread: Cell<bool>,
     switching: RefCell<Switching>,

@@ -12,9 +12,6 @@ use crate::limits::{RATE_GRACE_SWEEPS, SLOW_BYTES_PER_S, SLOW_SWEEPS};
 /// The progress of one body.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    bytes: Cell<u64>,
-    /// True while the proxy waits for the client.
-    waiting: Cell<bool>,
     /// The task to wake when the sweep ends the body.
     task: RefCell<Option<Waker>>,
     verdict: Cell<Option<Verdict>>,
@@ -28,6 +25,10 @@ pub(crate) struct Pace {
     waited_sweeps: Cell<u64>,
     /// Recent bytes per second: an average in which each sweep has half of the weight.
     recent_rate: Cell<u64>,
+    // Last what each frame uses.
+    bytes: Cell<u64>,
+    /// True while the proxy waits for the client.
+    waiting: Cell<bool>,
 }
 
 /// A decision of another task about a body.

@@ -11,12 +11,12 @@ use crate::clock;
 /// The progress of the writes to one socket.
 #[derive(Default)]
 pub(crate) struct WriteProgress {
+    /// The speed at which the client reads its responses.
+    pub(crate) taking: Pace,
     /// The tick since which the socket accepts no more bytes.
     blocked: Cell<Option<Tick>>,
     /// Nanoseconds for which bytes waited, since they were taken last.
     waited: Cell<u64>,
-    /// The speed at which the client reads its responses.
-    pub(crate) taking: Pace,
     timeout: Cell<Timeout>,
 }
 

@@ -58,13 +58,14 @@ pub(crate) struct InFlight {
     pub(crate) worker: Rc<WorkerState>,
     /// The index of its upstream in the plan.
     pub(crate) upstream: usize,
+    // What each frame uses stands together.
     pub(crate) client: Rc<Client>,
     pub(crate) metered: RefCell<Metered>,
+    /// Its stream, with HTTP/2; with HTTP/1, the client's socket carries this request alone.
+    pub(crate) stream: Option<Rc<Stream>>,
     phase: Cell<Phase>,
     /// The holder that is charged for its resources; without one, no share limits it.
     pub(crate) holder: Option<Arc<Holder>>,
-    /// Its stream, with HTTP/2; with HTTP/1, the client's socket carries this request alone.
-    pub(crate) stream: Option<Rc<Stream>>,
     /// The speed at which its client sends its body.
     pub(crate) uploading: Pace,
     watched: Rc<Watched<Self>>,

@@ -42,10 +42,11 @@ pub(super) struct Asked {
 
 /// A connection with a request of which the head was read.
 pub(crate) struct Http1Down {
-    client: Rc<Client>,
-    asked: Asked,
     /// The rest of the request's body.
     body: Body,
+    // From here on what each frame uses.
+    client: Rc<Client>,
+    asked: Asked,
     writer: Writer,
     /// True once an event of the client's socket wakes the task.
     is_watching: bool,

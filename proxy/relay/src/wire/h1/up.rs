@@ -27,14 +27,15 @@ use crate::wire::{Buffers, Framing, Head, Part, Received, Take, Up, Wire};
 
 /// A connection with its request.
 pub(crate) struct Http1Up {
+    writer: Writer,
+    // What each frame uses stands together.
+    state: State,
     /// The socket, until the exchange has ended.
     socket: Option<UpstreamSocket>,
     /// The place of the request among the upstream's active connections.
     slot: Permit,
     /// The pool of the connection.
     pool: Rc<IdlePool>,
-    writer: Writer,
-    state: State,
     /// True if the response has no body: the method is `HEAD`.
     is_head: bool,
     /// True while the connection may carry another request, as far as is known.
