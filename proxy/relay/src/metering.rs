@@ -165,6 +165,11 @@ impl Metering {
         self.exchange.client_left(!self.worker.cutting.get(), at)
     }
 
+    /// Records that the client left at `at`, when all of the answer was read.
+    pub(crate) fn client_left_at_end(&mut self, at: Tick) {
+        self.exchange.client_left(false, at);
+    }
+
     /// Ends the exchange after a complete response body.
     pub(crate) fn response_end(&mut self, at: Tick) {
         self.end(Close::Clean { whole: false }, None, at);

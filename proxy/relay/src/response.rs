@@ -155,6 +155,12 @@ impl Response {
         }
     }
 
+    /// Records that the client left before it had the last bytes of the body, of which no rest can be read.
+    pub(crate) fn leave_at_end(&mut self, at: Tick) {
+        self.is_open = false;
+        self.in_flight.metered.borrow_mut().with(|metering| metering.client_left_at_end(at));
+    }
+
     /// Records that the client left, if the response has not ended. Returns the metering if that needs the rest of the
     /// body.
     pub(crate) fn leave(&mut self) -> Option<Metered> {

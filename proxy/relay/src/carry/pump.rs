@@ -298,6 +298,11 @@ impl<D: Down> Pump<D> {
             response.show(&slice[data], at);
         }
         if written.is_err() {
+            if let (Some(Finish::Done | Finish::Close), Phase::Answering(response)) =
+                (finish, &mut self.phase)
+            {
+                response.leave_at_end(at);
+            }
             return Err(Stop::ClientGone);
         }
         match (finish, &mut self.phase) {

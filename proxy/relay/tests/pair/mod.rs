@@ -87,6 +87,14 @@ mod tests {
         assert_script(0, &[], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[answer.to_vec()]);
     }
 
+    #[test]
+    fn body_that_was_read_whole_has_no_rest() {
+        // All is sent, and the client closes its connection; then the server's ends the body.
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{}".to_vec();
+        let request = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}";
+        assert_script(1, &[0x1F, 0x76, 0xE1], request, &[answer]);
+    }
+
     /// A stream of this many answers' parts of five characters, as one chunk each that is cut at `cut`.
     fn stream(frames: usize, cut: usize) -> Vec<u8> {
         let frame = "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"}}]}\n\n";
