@@ -10,9 +10,8 @@ const _: () = assert!(tenant::MAX_BODY_KEYS <= scan::limits::MAX_SELECTED_MEMBER
 /// a slow reader must stop its upstream soon.
 pub const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Fields in one head. hyper's default; another number would move its table from the stack to the heap on each request.
-/// A test pins it.
-pub const HEAD_FIELDS: usize = 100;
+/// Fields in one head, in HTTP/2 as in HTTP/1.1.
+pub const HEAD_FIELDS: usize = http1::limits::FIELDS;
 
 /// Bytes of a `tracestate` kept for a record: the size that everyone should propagate (W3C Trace Context, "tracestate
 /// limits"). The field itself is forwarded whole.

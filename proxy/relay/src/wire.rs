@@ -17,6 +17,7 @@ pub(crate) mod h1;
 pub(crate) mod h2;
 pub(crate) mod serve;
 pub(crate) mod upstream;
+mod writer;
 
 use std::cell::RefCell;
 use std::io;
@@ -30,6 +31,7 @@ use http::{HeaderMap, StatusCode, Version};
 use http1::Lines;
 
 use self::failure::SendFailure;
+use self::writer::Writer;
 use crate::request::reject::Stop;
 
 /// Bytes of one read.
@@ -173,14 +175,23 @@ pub(crate) trait Wire {
         take: impl FnMut(Part<'_>) -> Result<Take, Stop>,
     ) -> Result<(), Stop>;
 
+    /// The message that is sent.
+    fn writer(&mut self) -> &mut Writer;
+
     /// Takes the worker's memory for the parts until [`write`](Self::write), unless some memory is kept.
-    fn begin(&mut self, buffers: &Buffers);
+    fn begin(&mut self, buffers: &Buffers) {
+        self.writer().begin(buffers);
+    }
 
     /// Adds payload. `verbatim`: the range of `slice`, which was received, that may be forwarded in its place.
-    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>);
+    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
+        self.writer().data(slice, data, verbatim);
+    }
 
     /// Adds the end of the message.
-    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>, trailers: &HeaderMap);
+    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>, trailers: &HeaderMap) {
+        self.writer().end(slice, verbatim, trailers);
+    }
 
     /// Writes what was added. What the peer does not take is kept; an error means that it left.
     fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()>;

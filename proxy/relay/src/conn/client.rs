@@ -5,7 +5,6 @@
 
 mod end;
 mod first_bytes;
-mod handshake;
 mod opening;
 mod payer;
 mod stage;
@@ -18,7 +17,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
-use connect::Stream;
 use meter::Tick;
 
 use self::payer::Payer;
@@ -84,7 +82,7 @@ impl Client {
     }
 
     /// Stores the upstream's side, and the session, if it is metered, until the tunnel begins.
-    pub(crate) fn switch(&self, upstream_io: UpstreamIo<Stream>, session: Option<Box<Session>>) {
+    pub(crate) fn switch(&self, upstream_io: UpstreamIo, session: Option<Box<Session>>) {
         self.switching.replace(Switching::Accepted(Box::new((upstream_io, session))));
     }
 

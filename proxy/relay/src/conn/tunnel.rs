@@ -7,6 +7,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use connect::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Sleep;
 
@@ -15,8 +16,8 @@ use crate::limits;
 use crate::session::{Close, Session};
 
 /// The upstream's side of a tunnel.
-pub(crate) struct UpstreamIo<S> {
-    pub(crate) stream: S,
+pub(crate) struct UpstreamIo {
+    pub(crate) stream: Stream,
     /// The bytes read after the upstream's 101.
     pub(crate) first: Bytes,
     /// Its places among the upstream's connections and among all sockets.
@@ -25,14 +26,11 @@ pub(crate) struct UpstreamIo<S> {
 
 /// Copies bytes until each side has closed its half, or one of them fails, or the session ends the connection. `left`
 /// ends once the client has left; it matters while the upstream takes no bytes, because the client is not read then.
-pub(crate) async fn run<C, U>(
-    (mut client, left): (C, impl Future<Output = ()>),
-    upstream_io: UpstreamIo<U>,
+pub(crate) async fn run(
+    (mut client, left): (impl AsyncRead + AsyncWrite + Unpin, impl Future<Output = ()>),
+    upstream_io: UpstreamIo,
     session: Option<Box<Session>>,
-) where
-    C: AsyncRead + AsyncWrite + Unpin,
-    U: AsyncRead + AsyncWrite + Unpin,
-{
+) {
     let UpstreamIo { stream: mut upstream, first: received, places: _places } = upstream_io;
     let mut session = Contained(session);
     let received = session.received(&received).unwrap_or(received);

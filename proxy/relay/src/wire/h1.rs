@@ -9,7 +9,6 @@ mod down;
 mod fields;
 mod request;
 mod up;
-mod writer;
 
 pub(crate) use self::connection::{Outcome, serve};
 pub(crate) use self::up::Http1Up;

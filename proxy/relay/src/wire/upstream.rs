@@ -1,15 +1,13 @@
 //! A connection to an upstream by whichever protocol both agreed on.
 
 use std::io;
-use std::ops::Range;
 use std::task::{Context, Poll};
 
-use connect::Stream;
-use http::HeaderMap;
 use http::request::Parts;
 
 use super::h1::Http1Up;
 use super::h2::up::Http2Up;
+use super::writer::Writer;
 use super::{Buffers, Framing, Part, Received, Take, Unanswered, Up, Wire};
 use crate::conn::tunnel::UpstreamIo;
 use crate::request::reject::Stop;
@@ -42,7 +40,7 @@ impl Upstream {
     }
 
     /// Takes the connection after the server switched protocols.
-    pub(crate) fn into_io(self) -> Option<UpstreamIo<Stream>> {
+    pub(crate) fn into_io(self) -> Option<UpstreamIo> {
         match self {
             Self::Http1(up) => up.into_io(),
             Self::Http2(_) => None,
@@ -64,16 +62,8 @@ impl Wire for Upstream {
         on!(self, up => up.parts(received, buffers, take))
     }
 
-    fn begin(&mut self, buffers: &Buffers) {
-        on!(self, up => up.begin(buffers));
-    }
-
-    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
-        on!(self, up => up.data(slice, data, verbatim));
-    }
-
-    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>, trailers: &HeaderMap) {
-        on!(self, up => up.end(slice, verbatim, trailers));
+    fn writer(&mut self) -> &mut Writer {
+        on!(self, up => up.writer())
     }
 
     fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use connect::Stream;
 use meter::Tick;
 
 use crate::conn::tunnel::UpstreamIo;
@@ -10,7 +9,7 @@ use crate::holder::Holder;
 use crate::session::Session;
 
 /// The upstream's side of a connection that switches protocols, and its session, if it is metered.
-pub(super) type Switched = (UpstreamIo<Stream>, Option<Box<Session>>);
+pub(super) type Switched = (UpstreamIo, Option<Box<Session>>);
 
 /// The state of the switch.
 #[derive(Default)]

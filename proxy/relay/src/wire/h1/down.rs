@@ -2,25 +2,24 @@
 
 use std::future::Future;
 use std::io;
-use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderName, StatusCode};
 use http1::{Body, Version};
 use tokio::task::coop;
 
 use super::fields;
-use super::writer::Writer;
 use crate::conn::client::Client;
 use crate::conn::socket::Output;
 use crate::limits;
 use crate::request::headers;
 use crate::request::reject::Stop;
 use crate::wire::failure::{BodyError, SendFailure};
+use crate::wire::writer::Writer;
 use crate::wire::{Buffers, Down, Framing, Head, Part, Received, Take, Wire};
 
 /// The answer to `Expect: 100-continue`.
@@ -135,16 +134,8 @@ impl Wire for Http1Down {
         take(last).map(drop)
     }
 
-    fn begin(&mut self, buffers: &Buffers) {
-        self.writer.begin(buffers);
-    }
-
-    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
-        self.writer.data(slice, data, verbatim);
-    }
-
-    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>, trailers: &HeaderMap) {
-        self.writer.end(slice, verbatim, trailers);
+    fn writer(&mut self) -> &mut Writer {
+        &mut self.writer
     }
 
     fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()> {

@@ -1,12 +1,10 @@
 //! A connection to an upstream by HTTP/1.1, for one request.
 
 use std::io;
-use std::ops::Range;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use connect::Stream;
 use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -14,7 +12,6 @@ use http::{HeaderMap, Method, StatusCode};
 use http1::{Body, Fault, ResponseBody, StatusLine, Table, Version, names, response, response_body};
 
 use super::fields;
-use super::writer::Writer;
 use crate::capacity::Permit;
 use crate::conn::idle::IdlePool;
 use crate::conn::tunnel::UpstreamIo;
@@ -23,6 +20,7 @@ use crate::request::headers;
 use crate::request::in_flight::{Carrier, InFlight};
 use crate::request::reject::Stop;
 use crate::wire::failure::SendFailure;
+use crate::wire::writer::Writer;
 use crate::wire::{Buffers, Framing, Head, Part, Received, Take, Up, Wire};
 
 /// A connection with its request.
@@ -92,7 +90,7 @@ impl Http1Up {
     }
 
     /// Takes the connection after the server switched protocols.
-    pub(crate) fn into_io(self) -> Option<UpstreamIo<Stream>> {
+    pub(crate) fn into_io(self) -> Option<UpstreamIo> {
         let State::Switched(first) = self.state else { return None };
         let (stream, place) = self.socket?.into_parts();
         Some(UpstreamIo { stream, first, places: (Some(self.slot), place) })
@@ -240,16 +238,8 @@ impl Wire for Http1Up {
         take(end).map(drop)
     }
 
-    fn begin(&mut self, buffers: &Buffers) {
-        self.writer.begin(buffers);
-    }
-
-    fn data(&mut self, slice: &[u8], data: &[u8], verbatim: Option<Range<usize>>) {
-        self.writer.data(slice, data, verbatim);
-    }
-
-    fn end(&mut self, slice: &[u8], verbatim: Option<Range<usize>>, trailers: &HeaderMap) {
-        self.writer.end(slice, verbatim, trailers);
+    fn writer(&mut self) -> &mut Writer {
+        &mut self.writer
     }
 
     fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()> {

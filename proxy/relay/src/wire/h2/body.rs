@@ -10,7 +10,7 @@ use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
 /// A response body. It fails if it is shorter or longer than its `Content-Length`, or if the stream is reset.
-pub(crate) struct Http2Body {
+pub(super) struct Http2Body {
     stream: RecvStream,
     /// The bytes that are still to come, if they are known.
     left: Option<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Http2Body {
 
 impl Http2Body {
     /// Returns the response with its body. `is_head`: it answers a `HEAD`.
-    pub(crate) fn of(response: Response<RecvStream>, is_head: bool) -> Response<Self> {
+    pub(super) fn of(response: Response<RecvStream>, is_head: bool) -> Response<Self> {
         let length =
             response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         // These have no content (RFC 9110 §6.4.1).
@@ -33,7 +33,7 @@ impl Http2Body {
     }
 
     /// Returns true if its head says that it is empty.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.is_empty
     }
 }

@@ -3,7 +3,6 @@
 
 use std::error::Error as _;
 use std::io;
-use std::ops::Range;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -16,6 +15,7 @@ use crate::limits;
 use crate::request::headers;
 use crate::request::reject::Stop;
 use crate::wire::failure::{BodyError, SendFailure};
+use crate::wire::writer::Writer;
 use crate::wire::{Buffers, Down, Framing, Head, Part, Received, Take, Wire};
 
 /// A stream with a request of which the head was read.
@@ -23,58 +23,48 @@ pub(super) struct Http2Down {
     body: Frames<Incoming>,
     /// Its end, once that was received.
     last: Option<Result<HeaderMap, BodyError>>,
-    response: Outbox,
-}
-
-/// The parts of a response that its connection has not taken.
-#[derive(Default)]
-struct Outbox {
+    /// The head of the response, until it is taken.
     head: Option<Response<()>>,
+    writer: Writer,
+    /// The part of the response that its connection has not taken.
     data: Bytes,
-    /// Data behind it.
-    added: Vec<u8>,
-    /// The trailers, once the response has ended.
-    end: Option<HeaderMap>,
 }
 
 impl Http2Down {
     /// A stream of which nothing of the body was read.
     pub(super) fn new(body: Incoming) -> Self {
-        Self { body: Frames::new(body), last: None, response: Outbox::default() }
+        let writer = Writer::of_frames();
+        Self { body: Frames::new(body), last: None, head: None, writer, data: Bytes::new() }
     }
 
     /// Takes the head of the response.
     pub(super) fn take_head(&mut self) -> Option<Response<()>> {
-        self.response.head.take()
+        self.head.take()
     }
 
     /// Takes the next piece of the response. The library accepts one whole, however small the client's window is, so that
     /// the client's speed shows only between the pieces.
     pub(super) fn take_piece(&mut self) -> Option<Bytes> {
-        let Outbox { data, added, .. } = &mut self.response;
-        if data.is_empty() {
-            *data = std::mem::take(added).into();
+        if self.data.is_empty() {
+            self.data = self.writer.take_payload().into();
         }
+        let data = &mut self.data;
         (!data.is_empty()).then(|| data.split_to(data.len().min(limits::H2_PIECE_BYTES)))
     }
 
-    /// Takes the trailers of the response.
-    pub(super) fn take_trailers(&mut self) -> Option<HeaderMap> {
-        self.response.end.take().filter(|trailers| !trailers.is_empty())
+    /// The trailers of the response, if it has some.
+    pub(super) fn trailers(&self) -> Option<HeaderMap> {
+        self.writer.last().filter(|trailers| !trailers.is_empty()).cloned()
     }
 
     /// Returns true if all of the response was taken.
     pub(super) fn is_over(&self) -> bool {
-        self.is_taken() && self.response.end.as_ref().is_some_and(HeaderMap::is_empty)
+        !self.has_data() && self.writer.last().is_some_and(HeaderMap::is_empty)
     }
 
     /// Returns true if some of it waits to be taken.
     pub(super) fn has_data(&self) -> bool {
-        !self.is_taken()
-    }
-
-    fn is_taken(&self) -> bool {
-        self.response.data.is_empty() && self.response.added.is_empty()
+        !(self.data.is_empty() && self.writer.is_empty())
     }
 }
 
@@ -103,14 +93,8 @@ impl Wire for Http2Down {
         take(last).map(drop)
     }
 
-    fn begin(&mut self, _: &Buffers) {}
-
-    fn data(&mut self, _: &[u8], data: &[u8], _: Option<Range<usize>>) {
-        self.response.added.extend_from_slice(data);
-    }
-
-    fn end(&mut self, _: &[u8], _: Option<Range<usize>>, trailers: &HeaderMap) {
-        self.response.end = Some(trailers.clone());
+    fn writer(&mut self) -> &mut Writer {
+        &mut self.writer
     }
 
     fn write(&mut self, _: &mut Context<'_>, _: &[u8], _: &Buffers) -> io::Result<()> {
@@ -119,7 +103,7 @@ impl Wire for Http2Down {
 
     /// Nothing wakes the task: hyper polls it again once the client's window is open.
     fn poll_flush(&mut self, _: &mut Context<'_>, _: &Buffers) -> Poll<io::Result<()>> {
-        if self.response.head.is_none() && self.is_taken() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if self.head.is_none() && !self.has_data() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 }
 
@@ -141,7 +125,7 @@ impl Down for Http2Down {
         let mut response = Response::new(());
         *response.status_mut() = head.status;
         *response.headers_mut() = fields;
-        self.response.head = Some(response);
+        self.head = Some(response);
     }
 
     /// A stream whose client leaves is dropped.

@@ -12,7 +12,7 @@ use crate::conn::header_list::text_bytes;
 use crate::limits;
 
 /// Returns the head of a request, whose parts are as for HTTP/1.1.
-pub(crate) fn request(parts: &Parts) -> Result<Request<()>, http::Error> {
+pub(super) fn request(parts: &Parts) -> Result<Request<()>, http::Error> {
     let authority = parts.headers.get(HOST).map_or(&b""[..], HeaderValue::as_bytes);
     let path = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let uri = Uri::builder().scheme(Scheme::HTTPS).authority(authority).path_and_query(path).build()?;

@@ -9,24 +9,17 @@ use http::HeaderMap;
 use super::head;
 use crate::conn::header_list::list_bytes;
 use crate::limits;
-use crate::wire::failure::BodyError;
 
 /// A request body that is sent slice by slice.
-pub(crate) struct Outgoing {
+pub(super) struct Outgoing {
     stream: SendStream<Bytes>,
     /// The part of a slice that waits for the server's window.
     rest: Bytes,
-    /// The end of the body, once it is known.
-    end: Option<End>,
+    /// The trailers, once the end of the body is known.
+    end: Option<HeaderMap>,
     /// The slices so far, as long as the request may be sent again.
     sent: Option<Vec<Bytes>>,
     state: State,
-}
-
-/// The end of a body.
-enum End {
-    Data,
-    Trailers(HeaderMap),
 }
 
 /// The state of the body.
@@ -35,8 +28,8 @@ enum State {
     Open,
     /// All of it is sent or queued.
     Complete,
-    /// The client has not sent all of it; the stream is reset.
-    Failed(BodyError),
+    /// Its trailers are too long; the stream is reset.
+    Failed,
     /// The server takes no more of it.
     Stopped,
 }
@@ -53,27 +46,24 @@ impl Outgoing {
         matches!(self.state, State::Open)
     }
 
-    /// The reason why the client has not sent all of the body.
-    pub(crate) fn failure(&self) -> Option<&BodyError> {
-        match &self.state {
-            State::Failed(error) => Some(error),
-            State::Open | State::Complete | State::Stopped => None,
-        }
+    /// Returns true if its trailers were too long.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.state, State::Failed)
     }
 
     /// Records that there is a response: the request is not sent again.
-    pub(crate) fn answered(&mut self) {
+    pub(super) fn answered(&mut self) {
         self.sent = None;
     }
 
     /// Takes the slices so far, to send them again; `None` if not all of them are there.
-    pub(crate) fn take_back(&mut self) -> Option<Vec<Bytes>> {
-        self.sent.take().filter(|_| self.failure().is_none())
+    pub(super) fn take_back(&mut self) -> Option<Vec<Bytes>> {
+        self.sent.take().filter(|_| !self.has_failed())
     }
 
     /// Adds a slice, once nothing waits before it. It is kept in case the server refuses the request, as long as all
     /// slices are within the limit.
-    pub(crate) fn push(&mut self, slice: Bytes) {
+    pub(super) fn push(&mut self, slice: Bytes) {
         let kept: usize =
             self.sent.iter().flatten().chain([&slice]).map(|slice| slice.len() + SLICE_BYTES).sum();
         match &mut self.sent {
@@ -84,24 +74,15 @@ impl Outgoing {
     }
 
     /// Ends the body after what waits.
-    pub(crate) fn end(&mut self) {
-        self.end.get_or_insert(End::Data);
-    }
-
-    /// Ends the body with trailers, after what waits.
-    pub(crate) fn end_with(&mut self, trailers: &HeaderMap) {
-        self.sent = None;
-        self.end = Some(End::Trailers(head::fields(trailers)));
-    }
-
-    /// Resets the stream of a body that the client has not sent completely.
-    fn fail(&mut self, error: BodyError) {
-        self.stream.send_reset(Reason::CANCEL);
-        self.state = State::Failed(error);
+    pub(super) fn end(&mut self, trailers: &HeaderMap) {
+        if !trailers.is_empty() {
+            self.sent = None;
+        }
+        self.end = Some(head::fields(trailers));
     }
 
     /// Sends what waits; ready once there is nothing. It is never ready if the server takes no more.
-    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.is_open() && !self.rest.is_empty() {
             // Only a piece is claimed, so that a stalled stream holds little of the connection's window.
             self.stream.reserve_capacity(self.rest.len().min(limits::H2_UPLOAD_PIECE_BYTES));
@@ -116,17 +97,18 @@ impl Outgoing {
                 capacity => capacity,
             };
             let piece = self.rest.split_to(capacity.min(self.rest.len()));
-            let is_last = self.rest.is_empty() && matches!(self.end, Some(End::Data));
+            let is_last = self.rest.is_empty() && self.end.as_ref().is_some_and(HeaderMap::is_empty);
             self.queue(piece, is_last);
         }
         if self.is_open() {
             match self.end.take() {
-                Some(End::Data) => self.queue(Bytes::new(), true),
+                Some(trailers) if trailers.is_empty() => self.queue(Bytes::new(), true),
                 // The server may close the connection because of their length.
-                Some(End::Trailers(trailers)) if list_bytes(&trailers) > limits::H2_SHARED_LIST_BYTES => {
-                    self.fail(BodyError::Malformed);
+                Some(trailers) if list_bytes(&trailers) > limits::H2_SHARED_LIST_BYTES => {
+                    self.stream.send_reset(Reason::CANCEL);
+                    self.state = State::Failed;
                 }
-                Some(End::Trailers(trailers)) => {
+                Some(trailers) => {
                     let queued = self.stream.send_trailers(trailers);
                     self.state = if queued.is_ok() { State::Complete } else { State::Stopped };
                 }
@@ -135,7 +117,7 @@ impl Outgoing {
         }
         match self.state {
             State::Open | State::Complete => Poll::Ready(()),
-            State::Failed(_) | State::Stopped => Poll::Pending,
+            State::Failed | State::Stopped => Poll::Pending,
         }
     }
 

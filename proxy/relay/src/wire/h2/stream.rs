@@ -123,7 +123,7 @@ impl Body for StreamBody {
                 polled => break ready!(polled),
             }
         };
-        let trailers = pump.down.take_trailers();
+        let trailers = pump.down.trailers();
         if matches!(polled, Ok(Finish::Done)) {
             *state = State::Own(Bytes::new());
             return Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))));

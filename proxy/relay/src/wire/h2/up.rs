@@ -2,7 +2,6 @@
 //! on (law 4).
 
 use std::io;
-use std::ops::Range;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -20,7 +19,8 @@ use super::waiting::{Heads, Place, Waiting};
 use crate::capacity::Permit;
 use crate::request::in_flight::{Carrier, InFlight};
 use crate::request::reject::Stop;
-use crate::wire::failure::SendFailure;
+use crate::wire::failure::{BodyError, SendFailure};
+use crate::wire::writer::Writer;
 use crate::wire::{Buffers, Framing, Head, Part, Received, Take, Unanswered, Up, Wire};
 
 /// A stream with its request.
@@ -30,8 +30,9 @@ pub(crate) struct Http2Up {
     /// The event after the bytes of the last slice.
     event: Option<Event>,
     request: Option<Outgoing>,
-    /// The part of the request that was added and is not queued.
-    added: Added,
+    /// The head of the request, until it is queued.
+    head: Option<Request<()>>,
+    writer: Writer,
     /// The request, as long as it may be sent again.
     kept: Option<Box<Unanswered>>,
     /// True if the response has no body: the method is `HEAD`.
@@ -42,15 +43,6 @@ pub(crate) struct Http2Up {
     is_reused: bool,
     /// Its places on the connection and among the upstream's active ones, until the request fails.
     places: Option<(Place, Permit)>,
-}
-
-/// A part of a request.
-#[derive(Default)]
-struct Added {
-    head: Option<Request<()>>,
-    data: Vec<u8>,
-    /// The trailers, if it is the last part.
-    end: Option<HeaderMap>,
 }
 
 /// The state of the response.
@@ -87,7 +79,8 @@ impl Http2Up {
             response: State::Unsent,
             event: None,
             request: None,
-            added: Added::default(),
+            head: None,
+            writer: Writer::of_frames(),
             kept: None,
             is_head: false,
             has_trailers: !in_flight.is_http1(),
@@ -99,10 +92,9 @@ impl Http2Up {
     /// Reads heads; ready once a body is expected, or there is an event.
     fn poll_heads(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let State::Waiting(waiting) = &mut self.response else { return Poll::Ready(()) };
-        let failure = self.request.as_ref().and_then(Outgoing::failure);
-        let received = match failure {
-            Some(error) => Err(SendFailure::Body(error.clone())),
-            None => ready!(waiting.poll(cx)),
+        let received = match &self.request {
+            Some(request) if request.has_failed() => Err(SendFailure::Body(BodyError::Malformed)),
+            _ => ready!(waiting.poll(cx)),
         };
         match received {
             Ok(Heads::Interim(interim)) => self.event = Some(Event::Interim(interim)),
@@ -209,20 +201,14 @@ impl Wire for Http2Up {
         take(last).map(drop)
     }
 
-    fn begin(&mut self, _: &Buffers) {}
-
-    fn data(&mut self, _: &[u8], data: &[u8], _: Option<Range<usize>>) {
-        self.added.data.extend_from_slice(data);
-    }
-
-    fn end(&mut self, _: &[u8], _: Option<Range<usize>>, trailers: &HeaderMap) {
-        self.added.end = Some(trailers.clone());
+    fn writer(&mut self) -> &mut Writer {
+        &mut self.writer
     }
 
     fn write(&mut self, cx: &mut Context<'_>, _: &[u8], _: &Buffers) -> io::Result<()> {
-        let Added { head, data, end } = std::mem::take(&mut self.added);
-        if let Some(head) = head {
-            let is_empty = data.is_empty() && end.as_ref().is_some_and(HeaderMap::is_empty);
+        let data = self.writer.take_payload();
+        if let Some(head) = self.head.take() {
+            let is_empty = data.is_empty() && self.writer.last().is_some_and(HeaderMap::is_empty);
             match self.places.as_ref().and_then(|(place, _)| place.send(head, is_empty)) {
                 Some((waiting, request)) => {
                     (self.response, self.request) = (State::Waiting(waiting), Some(request));
@@ -234,10 +220,8 @@ impl Wire for Http2Up {
         if !data.is_empty() {
             request.push(data.into());
         }
-        match end {
-            Some(trailers) if trailers.is_empty() => request.end(),
-            Some(trailers) => request.end_with(&trailers),
-            None => {}
+        if let Some(trailers) = self.writer.last() {
+            request.end(trailers);
         }
         let _flushed = request.poll_flush(cx);
         Ok(())
@@ -252,7 +236,7 @@ impl Up for Http2Up {
     fn request(&mut self, parts: &Parts, received: &[u8], framing: Framing) {
         self.is_head = parts.method == Method::HEAD;
         match request_head(parts) {
-            Ok(head) => self.added.head = Some(head),
+            Ok(head) => self.head = Some(head),
             Err(_) => self.event = Some(Event::Cut(SendFailure::Invalid)),
         }
         let (parts, received) = (parts.clone(), Bytes::copy_from_slice(received));

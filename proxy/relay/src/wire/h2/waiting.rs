@@ -25,7 +25,7 @@ impl Place {
     }
 
     /// Queues the head of a request; `is_empty`: it has no body. `None`: the connection accepts no more requests.
-    pub(crate) fn send(&self, head: Request<()>, is_empty: bool) -> Option<(Waiting, Outgoing)> {
+    pub(super) fn send(&self, head: Request<()>, is_empty: bool) -> Option<(Waiting, Outgoing)> {
         // A clone, because a sender remembers its last request while that waits to be opened.
         let (response, out) = self.0.sender.clone().send_request(head, is_empty).ok()?;
         Some((Waiting { link: Rc::clone(&self.0), response }, Outgoing::new(out, is_empty)))
@@ -40,13 +40,13 @@ impl Drop for Place {
 }
 
 /// A request that waits for its response.
-pub(crate) struct Waiting {
+pub(super) struct Waiting {
     link: Rc<Link>,
     response: ResponseFuture,
 }
 
 /// A head that was received.
-pub(crate) enum Heads {
+pub(super) enum Heads {
     /// That of an interim response.
     Interim(Response<()>),
     /// That of the response.
@@ -55,7 +55,7 @@ pub(crate) enum Heads {
 
 impl Waiting {
     /// Waits for the next head.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heads, SendFailure>> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heads, SendFailure>> {
         if let Poll::Ready(Some(Ok(interim))) = self.response.poll_informational(cx) {
             return Poll::Ready(match interim.status() {
                 // HTTP/2 has no 101 (RFC 9113 §8.6).

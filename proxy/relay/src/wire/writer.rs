@@ -1,4 +1,4 @@
-//! A message that is being written to a socket by HTTP/1.1.
+//! A message that is being written: its parts, until its connection takes them.
 
 use std::io;
 use std::ops::Range;
@@ -11,25 +11,61 @@ use http1::{write_chunk, write_field};
 use crate::request::headers;
 use crate::wire::Buffers;
 
-/// The bytes of a message that were added and not yet written.
+/// The parts of a message that were added and not yet written.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     /// Bytes that are made anew, in the worker's memory, and later those of them that the socket did not take.
     out: Vec<u8>,
     /// The range of the received slice that follows them unchanged.
     run: Range<usize>,
-    /// True if the peer gets chunks.
-    is_chunked: bool,
+    coding: Coding,
     /// True if the framing of the body is the one with which it is received.
     is_same: bool,
-    /// The trailers that the head announced.
-    announced: Option<Box<[HeaderName]>>,
+    /// Boxed: few messages have some.
+    trailers: Option<Box<Trailers>>,
+}
+
+/// The trailers of a message.
+enum Trailers {
+    /// The names that the head announced.
+    Announced(Vec<HeaderName>),
+    /// Those of a message in frames, which has ended.
+    Last(HeaderMap),
+}
+
+/// The way in which a peer gets a body.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Coding {
+    /// As it is.
+    #[default]
+    Plain,
+    Chunks,
+    /// By a library, which makes frames of it.
+    Frames,
 }
 
 impl Writer {
-    /// Takes the worker's memory, unless there are bytes that the socket did not take.
+    /// A message in frames.
+    pub(super) fn of_frames() -> Self {
+        Self { coding: Coding::Frames, ..Self::default() }
+    }
+
+    /// The trailers of a message in frames, once it has ended.
+    pub(super) fn last(&self) -> Option<&HeaderMap> {
+        match self.trailers.as_deref() {
+            Some(Trailers::Last(trailers)) => Some(trailers),
+            Some(Trailers::Announced(_)) | None => None,
+        }
+    }
+
+    /// Takes the payload of a message in frames.
+    pub(super) fn take_payload(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Takes the worker's memory, unless there are bytes that the socket did not take, or a library takes the memory.
     pub(super) fn begin(&mut self, buffers: &Buffers) {
-        if self.out.is_empty() {
+        if self.out.is_empty() && self.coding != Coding::Frames {
             self.out = buffers.out.take();
             self.out.clear();
         }
@@ -43,10 +79,13 @@ impl Writer {
         is_same: bool,
         trailers: Option<&HeaderMap>,
     ) -> &mut Vec<u8> {
-        (self.is_chunked, self.is_same) = (is_chunked, is_same);
-        self.announced = trailers.filter(|fields| fields.contains_key(TRAILER)).map(|fields| {
+        self.coding = if is_chunked { Coding::Chunks } else { Coding::Plain };
+        self.is_same = is_same;
+        self.trailers = trailers.filter(|fields| fields.contains_key(TRAILER)).map(|fields| {
             let names = headers::tokens(fields, &TRAILER);
-            names.filter_map(|name| HeaderName::from_bytes(name).ok()).collect()
+            Box::new(Trailers::Announced(
+                names.filter_map(|name| HeaderName::from_bytes(name).ok()).collect(),
+            ))
         });
         &mut self.out
     }
@@ -58,9 +97,9 @@ impl Writer {
         }
         self.flush_run(slice);
         // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded unchanged.
-        match self.is_chunked {
-            true => write_chunk(&mut self.out, data),
-            false => self.out.extend_from_slice(data),
+        match self.coding {
+            Coding::Chunks => write_chunk(&mut self.out, data),
+            Coding::Plain | Coding::Frames => self.out.extend_from_slice(data),
         }
     }
 
@@ -69,14 +108,15 @@ impl Writer {
         if let Some(range) = verbatim.filter(|_| self.is_same) {
             return self.extend(slice, range);
         }
-        if !self.is_chunked {
-            return;
+        match self.coding {
+            Coding::Plain => return,
+            Coding::Frames => return self.trailers = Some(Box::new(Trailers::Last(trailers.clone()))),
+            Coding::Chunks => self.flush_run(slice),
         }
-        self.flush_run(slice);
-        let Self { out, announced, .. } = self;
+        let Self { out, trailers: kept, .. } = self;
         out.extend_from_slice(b"0\r\n");
-        for (name, value) in trailers {
-            if announced.iter().flatten().any(|known| known == name) {
+        if let Some(Trailers::Announced(names)) = kept.as_deref() {
+            for (name, value) in trailers.iter().filter(|(name, _)| names.contains(name)) {
                 write_field(out, name.as_str(), value.as_bytes());
             }
         }
