@@ -19,7 +19,7 @@ mod tests {
     use super::{Stage, assert_pair};
 
     /// Words of requests, valid and not.
-    const REQUESTS: [&str; 19] = [
+    const REQUESTS: [&str; 22] = [
         "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 31\r\n\r\n\
@@ -31,6 +31,9 @@ mod tests {
         "POST /d HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
         "POST /e HTTP/1.1\r\nHost: a\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: CHUNKED\r\n\r\n",
+        "GET /f HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n",
+        "POST /g HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\nContent-Length: 5\r\n\r\n",
         "Content-Length: 3\r\n",
         "Connection: close\r\n",
         "\r\n",
