@@ -12,6 +12,8 @@ pub enum Fault {
     BareLf,
     /// A byte or a form that the grammar excludes.
     Syntax,
+    /// A request target with bytes that no URL has.
+    Target,
     /// Another version than HTTP/1.0 and HTTP/1.1.
     Version,
     /// A request line longer than [`crate::limits::REQUEST_LINE_BYTES`].
@@ -48,6 +50,7 @@ impl Fault {
             Self::EmptyLines => "empty lines stand before the message",
             Self::BareLf => "a line of the head ends with LF alone",
             Self::Syntax => "the head is not valid HTTP",
+            Self::Target => "the request target has bytes that no URL has",
             Self::Version => "the version is neither HTTP/1.0 nor HTTP/1.1",
             Self::LongRequestLine => "the request line is longer than 65,500 bytes",
             Self::LongHead => "the head is longer than 64 KiB",

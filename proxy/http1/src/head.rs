@@ -89,7 +89,7 @@ pub fn request<'h, 'b>(
     let parsed = request.parse_with_uninit_headers(&bytes[skipped..skipped + end], &mut table.0);
     let is_target = |target: &str| target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
     if request.path.is_some_and(|target| !is_target(target)) {
-        return Err(Fault::Syntax);
+        return Err(Fault::Target);
     }
     match parsed {
         // Behind a target with a blank stands no version.

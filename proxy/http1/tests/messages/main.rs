@@ -116,7 +116,7 @@ fn fault_is_that_of_the_first_invalid_byte() {
         ("GET / HTTP/3.0\r\na: b\n\r\n", Fault::Version),
         ("GET / HTTP/1.1\na b\r\n\r\n", Fault::BareLf),
         ("GET / HTTP/1.1\r\na b\r\nc: d\n\r\n", Fault::Syntax),
-        ("GET /#a HTTP/3.0\r\n\r\n", Fault::Syntax),
+        ("GET /#a HTTP/3.0\r\n\r\n", Fault::Target),
         ("\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n", Fault::EmptyLines),
         ("\nGET / HTTP/1.1\r\n\r\n", Fault::BareLf),
     ] {

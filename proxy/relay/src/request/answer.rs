@@ -41,6 +41,7 @@ impl Answer {
     /// The bytes of an HTTP/1.1 client are not a request, or do not say where its body ends.
     pub(crate) fn not_a_request(fault: Fault) -> Self {
         let code = match fault {
+            Fault::Target => "invalid_target",
             Fault::LongRequestLine => "target_too_long",
             Fault::LongHead | Fault::ManyFields => "head_too_large",
             Fault::Version => "unsupported_version",

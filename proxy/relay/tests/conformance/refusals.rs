@@ -67,6 +67,7 @@ fn ambiguous_requests_never_reach_the_upstream() {
         ("GET h:80 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         ("GET /x#y HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         ("GET /\u{e9} HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("GET /<x> HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         ("GET /x y HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         ("GET  /x HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         ("GET /x\r\n\r\n", 400),

@@ -92,7 +92,7 @@ fn parse(
     parts.method = Method::from_bytes(head.start.method.as_bytes()).map_err(|_| invalid)?;
     let from = head.start.target.as_ptr().addr() - bytes.as_ptr().addr();
     let target = copy.slice(from..from + head.start.target.len());
-    parts.uri = Uri::from_maybe_shared(target).map_err(|_| invalid)?;
+    parts.uri = Uri::from_maybe_shared(target).map_err(|_| (Fault::Target, Asked::NOTHING))?;
     let is_old = head.version == Version::Http10;
     parts.version = if is_old { http::Version::HTTP_10 } else { http::Version::HTTP_11 };
     parts.headers = buffers.fields.take();
