@@ -11,6 +11,38 @@ use usage::Policy;
 use crate::support::{DEADLINE, PROMPT, Peer, Proxy, TestPlan, Upstream, eventually, now, upstream_body};
 use crate::tenants::{in_force, keys};
 
+crate::support::wires::table! {
+    (all):
+        injected_usage_is_removed_from_the_response,
+        usage_requested_by_the_client_stays,
+        observe_changes_nothing,
+        torn_usage_event_is_removed,
+        bytes_are_held_up_to_the_limit,
+        held_bytes_precede_a_cut,
+        server_that_rejects_gets_the_original,
+        running_usage_is_dropped_first,
+        invalid_request_is_answered_once,
+        usage_sent_without_request_stays,
+        timings_are_no_usage_without_request,
+        running_usage_is_removed_from_each_frame,
+        rust_front_end_gets_no_running_option,
+        always_counting_servers_get_no_option,
+        signed_or_compressed_request_is_unchanged,
+        content_length_of_an_edited_body_is_removed,
+        error_keeps_its_length,
+        signed_answer_is_not_edited,
+        failed_meter_releases_held_bytes,
+        trailers_follow_held_bytes,
+        unreadable_request_leaves_the_profile_unchanged,
+        odd_stream_options_leave_the_profile_unchanged,
+        stream_of_unclear_type_is_edited,
+        response_without_inference_leaves_no_record,
+        rejection_is_forwarded_if_the_original_fails,
+        one_clients_odd_request_affects_no_others;
+    (http1_clients, "interim responses reach HTTP/1.1 clients only"):
+        early_hints_of_both_requests_arrive_once;
+}
+
 pub(crate) const ASKED: &str = r#"{"model":"m","stream": true,"stream_options":{"include_usage":true}}"#;
 const ASKED_MORE: &str =
     r#"{"model":"m","stream": true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#;
@@ -122,7 +154,6 @@ pub(crate) fn steps(proxy: &Proxy) -> Vec<UsageStep> {
     proxy.seen().usage.clone()
 }
 
-#[test]
 fn injected_usage_is_removed_from_the_response() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
@@ -139,7 +170,6 @@ fn injected_usage_is_removed_from_the_response() {
     assert_eq!(proxy.seen().lost, []);
 }
 
-#[test]
 fn usage_requested_by_the_client_stays() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
@@ -157,7 +187,6 @@ fn usage_requested_by_the_client_stays() {
     }
 }
 
-#[test]
 fn observe_changes_nothing() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Observe);
@@ -169,7 +198,6 @@ fn observe_changes_nothing() {
     assert_eq!(steps(&proxy), [UsageStep::Observed]);
 }
 
-#[test]
 fn torn_usage_event_is_removed() {
     for at in 1..USAGE.len() {
         let server = Server::start(move |peer, _| {
@@ -185,7 +213,6 @@ fn torn_usage_event_is_removed() {
     }
 }
 
-#[test]
 fn bytes_are_held_up_to_the_limit() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
@@ -205,7 +232,6 @@ fn bytes_are_held_up_to_the_limit() {
     assert_eq!(record(&proxy).ending, Ending::ClientAbort);
 }
 
-#[test]
 fn held_bytes_precede_a_cut() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
@@ -231,7 +257,6 @@ fn held_bytes_precede_a_cut() {
     assert_eq!(record(&proxy).ending, Ending::UpstreamCut);
 }
 
-#[test]
 fn server_that_rejects_gets_the_original() {
     let server = Server::refusing("stream_options");
     let proxy = server.proxy(Policy::Inject);
@@ -248,7 +273,6 @@ fn server_that_rejects_gets_the_original() {
     assert_eq!((record(&proxy).status, record(&proxy).status), (200, 200), "two exchanges, two records");
 }
 
-#[test]
 fn running_usage_is_dropped_first() {
     let server = Server::refusing("continuous_usage_stats");
     let proxy = server.proxy(Policy::Continuous);
@@ -257,7 +281,6 @@ fn running_usage_is_dropped_first() {
     assert_eq!(server.bodies(), [ASKED_MORE, PLAIN, ASKED]);
 }
 
-#[test]
 fn early_hints_of_both_requests_arrive_once() {
     const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
     const MORE: &str = "HTTP/1.1 103 Early Hints\r\nlink: </b>\r\n\r\n";
@@ -278,7 +301,6 @@ fn early_hints_of_both_requests_arrive_once() {
     assert_eq!(server.bodies(), [ASKED, PLAIN]);
 }
 
-#[test]
 fn invalid_request_is_answered_once() {
     let server = Server::start(|peer, _| peer.send(REFUSAL));
     let proxy = server.proxy(Policy::Inject);
@@ -291,7 +313,6 @@ fn invalid_request_is_answered_once() {
     assert_eq!(record(&proxy).ending, Ending::ErrorStatus);
 }
 
-#[test]
 fn usage_sent_without_request_stays() {
     let member = r#","usage":{"prompt_tokens":7,"completion_tokens":1}}"#;
     let counted = delta("a").replace("}]}\n\n", &format!("}}]{member}\n\n"));
@@ -313,7 +334,6 @@ fn usage_sent_without_request_stays() {
 
 /// llama.cpp counts in `timings`, and if a stop string was held back, in a frame with text before the one with the
 /// finish.
-#[test]
 fn timings_are_no_usage_without_request() {
     const TIMINGS: &str =
         r#","timings":{"cache_n":0,"prompt_n":7,"prompt_ms":1.0,"predicted_n":2,"predicted_ms":2.0}}"#;
@@ -334,7 +354,6 @@ fn timings_are_no_usage_without_request() {
     assert_eq!(steps(&proxy), [UsageStep::Injected, UsageStep::Injected]);
 }
 
-#[test]
 fn running_usage_is_removed_from_each_frame() {
     let counted = |text: &str, tokens: u32| {
         let member = format!(r#","usage":{{"prompt_tokens":7,"completion_tokens":{tokens}}}"#);
@@ -366,7 +385,6 @@ fn running_usage_is_removed_from_each_frame() {
     assert_eq!(record.tokens.output_provenance, Provenance::Running);
 }
 
-#[test]
 fn rust_front_end_gets_no_running_option() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -378,7 +396,6 @@ fn rust_front_end_gets_no_running_option() {
     assert_eq!(server.bodies(), [ASKED]);
 }
 
-#[test]
 fn always_counting_servers_get_no_option() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| plan.upstreams[0].usage = Policy::Inject);
@@ -388,7 +405,6 @@ fn always_counting_servers_get_no_option() {
     assert_eq!(server.bodies(), [PLAIN]);
 }
 
-#[test]
 fn signed_or_compressed_request_is_unchanged() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
@@ -400,7 +416,6 @@ fn signed_or_compressed_request_is_unchanged() {
     assert_eq!(steps(&proxy), [UsageStep::Unreadable, UsageStep::Unreadable]);
 }
 
-#[test]
 fn content_length_of_an_edited_body_is_removed() {
     let server = Server::start(|peer, _| {
         let body = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
@@ -416,7 +431,6 @@ fn content_length_of_an_edited_body_is_removed() {
 }
 
 /// transformers serve: a request that it cannot read fails as plain text, with or without the option.
-#[test]
 fn error_keeps_its_length() {
     let server = Server::start(|peer, _| {
         peer.send(
@@ -431,7 +445,6 @@ fn error_keeps_its_length() {
     assert_eq!(proxy.seen().lost, []);
 }
 
-#[test]
 fn signed_answer_is_not_edited() {
     let stream = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
     let sent = stream.clone();
@@ -445,7 +458,6 @@ fn signed_answer_is_not_edited() {
     eventually("it is counted", || proxy.seen().lost == [Dropped::UsageEdit]);
 }
 
-#[test]
 fn failed_meter_releases_held_bytes() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
@@ -460,7 +472,6 @@ fn failed_meter_releases_held_bytes() {
     eventually("it is counted", || proxy.seen().lost == [Dropped::Panic]);
 }
 
-#[test]
 fn trailers_follow_held_bytes() {
     let tail = "data: [DONE]\n";
     let server = Server::start(move |peer, _| {
@@ -472,7 +483,6 @@ fn trailers_follow_held_bytes() {
     assert_eq!(body, format!("{}{FINISH}{tail}", delta("a")));
 }
 
-#[test]
 fn unreadable_request_leaves_the_profile_unchanged() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
@@ -487,7 +497,6 @@ fn unreadable_request_leaves_the_profile_unchanged() {
     assert_eq!(steps(&proxy), [UsageStep::Unreadable, UsageStep::Injected]);
 }
 
-#[test]
 fn odd_stream_options_leave_the_profile_unchanged() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
@@ -499,7 +508,6 @@ fn odd_stream_options_leave_the_profile_unchanged() {
     }
 }
 
-#[test]
 fn stream_of_unclear_type_is_edited() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD.replace("text/event-stream", "text/plain"));
@@ -512,7 +520,6 @@ fn stream_of_unclear_type_is_edited() {
     assert_eq!(record(&proxy).tokens.output(), 2);
 }
 
-#[test]
 fn response_without_inference_leaves_no_record() {
     let server = Server::start(|peer, _| {
         peer.closed_after(now());
@@ -527,7 +534,6 @@ fn response_without_inference_leaves_no_record() {
 }
 
 /// The rejection is the answer if the original cannot be sent any more.
-#[test]
 fn rejection_is_forwarded_if_the_original_fails() {
     let upstream = Upstream::start(|peer, number| {
         if let Some(head) = peer.head().filter(|_| number == 0) {
@@ -546,7 +552,6 @@ fn rejection_is_forwarded_if_the_original_fails() {
 
 /// Requests whose edited form is rejected and whose original is accepted must not cost other clients their counts:
 /// an image that its host serves only the second time can cause one.
-#[test]
 fn one_clients_odd_request_affects_no_others() {
     let server = Server::start(|peer, body| {
         if body.contains("odd") && body.contains("stream_options") {

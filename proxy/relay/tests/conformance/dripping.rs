@@ -31,7 +31,8 @@ crate::support::wires::table! {
         dripping_streams_leave_sockets,
         dripping_uploads_of_four_leave_gather_room,
         slow_upload_gives_way_to_its_own_holder,
-        upload_without_end_ends,
+        upload_without_end_ends;
+    (http1_clients, slow, "it has clients of both protocols"):
         only_grpc_clients_may_be_silent;
 }
 

@@ -39,13 +39,14 @@ crate::support::wires::table! {
         slow_upstream_ends_no_upload,
         half_open_requests_leave_upstream_connections,
         upstream_cap_answers_503_with_retry_after,
-        head_timeout_counts_from_the_accept,
         other_clients_always_have_sockets,
         tenants_behind_a_trusted_peer_have_shares;
     (http1_clients, "HTTP/2 clients cannot switch protocols"):
         idle_tunnels_leave_places_for_others;
     (http1_clients, slow, "HTTP/2 clients cannot switch protocols"):
         quiet_tunnels_leave_upstream_connections;
+    (http1_clients, slow, "it writes the first bytes of both protocols"):
+        head_timeout_counts_from_the_accept;
 }
 
 const CHAT: &str = "/v1/chat/completions";

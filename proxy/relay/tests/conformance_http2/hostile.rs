@@ -7,6 +7,7 @@ use meter::Ending;
 
 use super::{CHAT, GET, ask, proxy};
 use crate::support::http2_server::*;
+use crate::support::wires::Wires;
 use crate::support::{DEADLINE, eventually};
 
 crate::support::wires::table! {
@@ -234,9 +235,12 @@ fn floods_end_and_take_no_memory() {
     const ALONE: &str = "TOKENMETER_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
         let (_, module) = module_path!().split_once("::").unwrap();
-        let name = format!("{module}::floods_end_and_take_no_memory");
+        let (test, row) = (format!("{module}::floods_end_and_take_no_memory"), Wires::current().name);
         let mut alone = Command::new(std::env::current_exe().unwrap());
-        let ended = alone.args(["--include-ignored", "--exact", &name]).env(ALONE, "1").output().unwrap();
+        alone
+            .args(["--include-ignored", "--exact"])
+            .args([format!("{test}::{row}"), format!("{test}::long::{row}")]);
+        let ended = alone.env(ALONE, "1").output().unwrap();
         let said = String::from_utf8_lossy(&ended.stdout);
         assert!(ended.status.success() && said.contains("1 passed"), "{said}");
         return;

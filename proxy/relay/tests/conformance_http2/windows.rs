@@ -135,7 +135,7 @@ fn unread_answers_of_500_clients_are_bounded() {
         let mut clients = Vec::new();
         let mut answers = Vec::new();
         for _ in 0..CLIENTS {
-            let mut client = connect_with_window(proxy.address(), 1).await;
+            let mut client = connect_with_window(proxy.listener(), 1).await;
             for _ in 0..STREAMS {
                 let request = Request::get("http://h/x").body(Empty::<Bytes>::new()).unwrap();
                 answers.push(client.send_request(request).await.unwrap());

@@ -107,8 +107,8 @@ async fn exchange(
         *request.uri_mut() =
             Uri::builder().scheme("http").authority(host).path_and_query(path).build().unwrap();
     }
-    written.lock().unwrap().is_all = false;
     let response = sender.send_request(request).await?;
+    written.lock().unwrap().is_all = false;
     let is_unchanged = response.status() == StatusCode::NOT_MODIFIED;
     Ok(response.map(|body| Download { body, is_unchanged, written, error: None }))
 }

@@ -10,6 +10,8 @@ use connect::Protocol;
 /// The protocols on both sides of a proxy, and TLS.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wires {
+    /// Such as `h2_h1_tls`.
+    pub(crate) name: &'static str,
     pub(crate) client: Protocol,
     pub(crate) upstream: Protocol,
     /// True if both sides have TLS. An HTTP/2 upstream always has it.
@@ -19,7 +21,7 @@ pub(crate) struct Wires {
 thread_local! {
     /// The wires of the test that runs in this thread; the default is for tests that are in no table.
     static CURRENT: Cell<Wires> =
-        const { Cell::new(Wires { client: Protocol::Http1, upstream: Protocol::Http1, has_tls: false }) };
+        const { Cell::new(Wires { name: "h1_h1", client: Protocol::Http1, upstream: Protocol::Http1, has_tls: false }) };
 }
 
 impl Wires {
@@ -29,13 +31,13 @@ impl Wires {
     }
 
     /// The wires of a name, such as `h2_h1_tls`.
-    pub(crate) fn of_name(name: &str) -> Self {
+    pub(crate) fn of_name(name: &'static str) -> Self {
         let protocol = |at: usize| match &name[at..at + 2] {
             "h1" => Protocol::Http1,
             "h2" => Protocol::Http2,
             other => panic!("{other} is not a protocol"),
         };
-        Self { client: protocol(0), upstream: protocol(3), has_tls: name.ends_with("_tls") }
+        Self { name, client: protocol(0), upstream: protocol(3), has_tls: name.ends_with("_tls") }
     }
 
     /// Runs a test between these wires.
