@@ -9,8 +9,7 @@ use simulator::speed::Model;
 
 use crate::proxy::Proxy;
 
-/// The memory of one stream: scanner and meter (3 KiB), two sockets' hyper connections with their buffers, headers. The
-/// measured value is about a third of this; the bound detects leaks and is no target.
+/// The memory of one stream: scanner and meter (3 KiB), two sockets, headers. The bound detects leaks and is no target.
 const MOST_PER_STREAM: u64 = 128 * 1024;
 
 const STREAMS: u64 = 1_000;

@@ -24,15 +24,6 @@ impl Socket {
         matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Returns true if a read may find bytes, the end or an error, by the runtime's state of the socket. Otherwise
-    /// wakes the task once it may.
-    pub(crate) fn is_readable(&self, cx: &mut Context<'_>) -> bool {
-        match self {
-            Self::Tcp(stream) => stream.poll_read_ready(cx).is_ready(),
-            Self::Unix(stream) => stream.poll_read_ready(cx).is_ready(),
-        }
-    }
-
     fn kernel(&self) -> SockRef<'_> {
         match self {
             Self::Tcp(stream) => SockRef::from(stream),

@@ -71,15 +71,6 @@ impl Stream {
         .await
     }
 
-    /// Returns true if a read may find bytes, the end or an error, by the runtime's state of the socket. Always true
-    /// with TLS: the session may hold bytes that it received.
-    pub fn may_read(&mut self, cx: &mut Context<'_>) -> bool {
-        match &mut self.0 {
-            Layer::Clear { socket, .. } => socket.is_readable(cx),
-            Layer::Tls(_) => true,
-        }
-    }
-
     /// Returns true if an idle stream can still be used: nothing is unread, and the server has not closed it. Asks the
     /// kernel, not the runtime. Session tickets of TLS are read and do not count.
     pub fn is_alive(&mut self) -> bool {
