@@ -22,10 +22,6 @@ impl Client {
         let mut first = BytesMut::new();
         let http2 = loop {
             let read = poll_fn(|cx| {
-                if let Some(put_back) = self.take_first(usize::MAX) {
-                    first.extend_from_slice(&put_back);
-                    return Poll::Ready(io::Result::Ok(put_back.len()));
-                }
                 let mut buffer = buffer.borrow_mut();
                 let read = ready!(self.poll_read(cx, &mut buffer))?;
                 first.extend_from_slice(&buffer[..read]);
