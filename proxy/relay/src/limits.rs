@@ -87,6 +87,16 @@ pub const BACKLOG: i32 = 1024;
 /// Interim responses (1xx) accepted from an upstream for one request. Early hints come once or twice; more is a flood.
 pub const INTERIM_RESPONSES: usize = 16;
 
+/// The age of a request, and the silence of its client's connection, after which the kernel asks if the peer is still
+/// there: one that vanished with its machine ends nothing. A peer that has forgotten the connection resets it.
+pub const PROBE_AFTER: Duration = Duration::from_secs(15);
+
+/// The time between two such probes.
+pub const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Probes without an answer after which the kernel ends the connection: at 30 s of silence.
+pub const PROBES: u32 = 3;
+
 /// The period of the sweep.
 pub const SWEEP: Duration = Duration::from_secs(1);
 

@@ -130,13 +130,15 @@ fn give_way(
     }
 }
 
-/// Sets the kernel to end connections whose client reads nothing, and ends those whose client reads too slowly. HTTP/2
-/// streams have windows of their own.
+/// Sets the kernel to end connections whose client reads nothing or has vanished, and ends those whose client reads too
+/// slowly. HTTP/2 streams have windows of their own.
 fn unread(connections: &Connections) {
     let shares = &connections.worker.plan.shares;
     let least =
         MinimumSpeed { silent_s: u64::MAX, bytes_per_s: shares.body_min_rate_bytes, whole_s: u64::MAX };
+    let now = clock::now();
     for (client, task) in connections.clients.borrow().values() {
+        client.probe_if_long(now);
         if client.writes.is_blocked() {
             client.end_unread_after(shares.client_stall);
         }

@@ -51,6 +51,8 @@ pub(crate) struct Client {
     /// True if a request was answered before it was read completely.
     unread: Cell<bool>,
     switching: RefCell<Switching>,
+    /// True once the kernel probes whether the client is still there.
+    is_probed: Cell<bool>,
 }
 
 impl Client {
@@ -73,6 +75,7 @@ impl Client {
             interim: RefCell::default(),
             unread: Cell::new(false),
             switching: RefCell::default(),
+            is_probed: Cell::new(false),
         }
     }
 

@@ -5,9 +5,11 @@ use std::net::Shutdown;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
+
+use crate::limits;
 
 /// A connected socket.
 pub(crate) enum Socket {
@@ -94,6 +96,19 @@ impl Socket {
     pub(crate) fn set_user_timeout(&self, stall: Duration) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => SockRef::from(stream).set_tcp_user_timeout(Some(stall)),
+            Self::Unix(_) => Ok(()),
+        }
+    }
+
+    /// Sets the kernel to probe a TCP peer that is silent, and to end the connection if it does not answer. A Unix socket's
+    /// peer cannot vanish.
+    pub(crate) fn probe(&self) -> io::Result<()> {
+        let probes = TcpKeepalive::new()
+            .with_time(limits::PROBE_AFTER)
+            .with_interval(limits::PROBE_INTERVAL)
+            .with_retries(limits::PROBES);
+        match self {
+            Self::Tcp(stream) => SockRef::from(stream).set_tcp_keepalive(&probes),
             Self::Unix(_) => Ok(()),
         }
     }

@@ -5,7 +5,9 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::Client;
+use meter::Tick;
+
+use super::{Client, Stage};
 use crate::limits;
 
 impl Client {
@@ -21,6 +23,19 @@ impl Client {
             && let Err(error) = self.socket.set_user_timeout(stall)
         {
             tracing::debug!(%error, "cannot set the timeout of a client's socket");
+        }
+    }
+
+    /// Sets the kernel to notice that the client of a request that takes long has vanished: without an end of its
+    /// connection, nothing else shows it while nothing is written (law 4).
+    pub(crate) fn probe_if_long(&self, now: Tick) {
+        let is_long = self.stage().0 == Stage::Busy
+            && u128::from(now.since(self.since())) >= limits::PROBE_AFTER.as_nanos();
+        if is_long
+            && !self.is_probed.replace(true)
+            && let Err(error) = self.socket.probe()
+        {
+            tracing::debug!(%error, "cannot probe a client's socket");
         }
     }
 
