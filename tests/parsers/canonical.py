@@ -72,21 +72,17 @@ def read_body(data, at, fields, is_bodiless):
 
 def request(data, at=0):
     """The request at this position, and the position behind it; `None` if its head is not whole."""
-    match = REQUEST_LINE.match(data, at)
-    if match is None:
-        if b"\r\n" in data[at:]:
-            raise NotCanonical(data[at:at + 60])
-        return None
-    head = read_fields(data, match.end())
-    if head is None:
-        return None
-    payload, is_whole, end = read_body(data, head[1], head[0], False)
-    return Message(match.groups(), payload, is_whole), end
+    return message(data, at, REQUEST_LINE, lambda words: (words, False))
 
 
 def response(data, at=0):
     """The response to a GET at this position, and the position behind it; `None` if its head is not whole."""
-    match = STATUS_LINE.match(data, at)
+    return message(data, at, STATUS_LINE, lambda words: (words[:1], words[0][:1] == b"1" or words[0] in (b"204", b"304")))
+
+
+def message(data, at, first_line, read_words):
+    """A message; `read_words`: what to keep of the words of its first line, and if it has no body."""
+    match = first_line.match(data, at)
     if match is None:
         if b"\r\n" in data[at:]:
             raise NotCanonical(data[at:at + 60])
@@ -94,9 +90,9 @@ def response(data, at=0):
     head = read_fields(data, match.end())
     if head is None:
         return None
-    status = int(match[1])
-    payload, is_whole, end = read_body(data, head[1], head[0], status < 200 or status in (204, 304))
-    return Message((match[1],), payload, is_whole), end
+    start, is_bodiless = read_words(match.groups())
+    payload, is_whole, end = read_body(data, head[1], head[0], is_bodiless)
+    return Message(start, payload, is_whole), end
 
 
 def every(read, data):

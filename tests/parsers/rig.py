@@ -14,7 +14,8 @@ AT_ONCE = 64
 """Clients at a time."""
 
 SILENCE_S = 0.15
-"""A client leaves after this time without a byte, and a half of it for a message that is not whole."""
+"""A client leaves after this time without a byte."""
+
 
 def free_ports(count):
     with contextlib.ExitStack() as sockets:

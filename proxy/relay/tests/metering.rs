@@ -1,4 +1,4 @@
-//! The calls of the engine to an exchange, seen in its record.
+//! The calls of the relay to an exchange, seen in its record.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;

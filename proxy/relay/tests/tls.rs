@@ -221,7 +221,7 @@ fn end_is_announced_and_truncation_is_not() {
 }
 
 /// The announcement of a client's end may be read with its request, and then no event follows. With a second request the
-/// engine reads nothing more.
+/// proxy reads nothing more.
 #[test]
 fn end_that_arrives_with_requests_is_seen() {
     // It does not answer, so nothing else ends the connection.

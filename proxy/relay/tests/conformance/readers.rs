@@ -174,7 +174,7 @@ fn long_answers_leave_upstream_connections() {
     assert_eq!(proxy.seen().lost, []);
 }
 
-/// A stream whose window is empty from the beginning is not polled by the engine.
+/// A stream whose window is empty from the beginning is not polled by the library of HTTP/2.
 fn stream_without_a_window_is_cut() {
     let upstream = generating();
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.client_stall = Duration::from_secs(1));

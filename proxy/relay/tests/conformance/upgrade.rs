@@ -58,7 +58,7 @@ fn bytes_pass_both_ways_after_a_101() {
     assert_eq!(proxy.seen().passed, [Passthrough::Upgrade]);
 }
 
-/// The engine receives 8 KiB of the first read at most, which takes the request and what is behind it.
+/// The first read takes the request and what is behind it, of which later reads take the rest.
 fn bytes_sent_with_the_request_all_pass() {
     let bytes: Vec<u8> = (0..40_000_u32).flat_map(u32::to_le_bytes).collect();
     for len in [1, 8_000, 9_000, 15_000, 16_384, bytes.len()] {
