@@ -1,4 +1,4 @@
-//! A body in any framing: which bytes of a slice are its payload, and where it ends.
+//! A body in any framing: its payload in a slice, and its end.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use crate::fault::Invalid;
 /// The rest of a body.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// By its length: this many bytes remain.
+    /// This many bytes remain.
     Length(u64),
-    /// By its chunks.
+    /// Chunks remain.
     Chunked(Chunks),
-    /// By the end of its connection; only a response's.
+    /// A response that ends with its connection.
     Close,
 }
 
@@ -40,8 +40,8 @@ impl Body {
     /// A message without a body.
     pub const EMPTY: Self = Self::Length(0);
 
-    /// Returns the next part of `slice` from `at`, which moves behind it; `None` if there is no more. A body that has ended
-    /// gives its end again. The end of a connection ends no other body than [`Body::Close`].
+    /// Returns the next part of `slice` from `at` on, and moves `at` behind it; `None` if more bytes are needed. A body that
+    /// has ended returns its end again. [`Body::Close`] has no end here: the caller sees that of the connection.
     #[inline]
     pub fn next(&mut self, slice: &[u8], at: &mut usize) -> Result<Option<Part>, Invalid> {
         let here = slice.len() - *at;
@@ -58,15 +58,6 @@ impl Body {
         let data = *at..*at + len;
         *at = data.end;
         Ok((len > 0).then(|| Part::Data { verbatim: Some(data.clone()), data }))
-    }
-
-    /// True if all of the body was read. A body that the end of its connection ends has none before it.
-    pub const fn is_ended(&self) -> bool {
-        match self {
-            Self::Length(left) => *left == 0,
-            Self::Chunked(chunks) => chunks.is_ended(),
-            Self::Close => false,
-        }
     }
 
     /// The trailer section of an ended body, for [`crate::trailers`]; empty if it has no fields.

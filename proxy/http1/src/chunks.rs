@@ -15,24 +15,24 @@ use crate::limits::{EXTENSION_BYTES, EXTENSIONS_BYTES, SIZE_DIGITS, TRAILER_BYTE
 /// | trailers | 16 KiB, 100 fields, valid lines | the same |
 ///
 /// A chunk is canonical if its line is its size without leading zeros, in at most eight digits, and CRLF. Only canonical
-/// chunks may be forwarded as they are ([`Part::Data`]'s `verbatim`), because lenient parsers differ in how they read any
-/// other; the rest is framed anew.
+/// chunks may be forwarded unchanged ([`Part::Data`]'s `verbatim`), because lenient parsers differ in how they read others.
+/// The rest is framed anew.
 #[derive(Clone, Debug)]
 pub struct Chunks {
     state: State,
-    /// The body is a request's.
+    /// True if the body is a request's.
     is_strict: bool,
     /// Bytes of the current chunk's extensions.
     extension: u16,
     /// Bytes of all extensions.
     extensions: u16,
-    /// The trailer section with its empty line, as far as it has come; without allocation while it is empty.
+    /// The received part of the trailer section, with its empty line; without allocation while it is empty.
     trailers: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Within a size: its value and the number of its digits.
+    /// Within a size: its value so far, and the number of its digits.
     Size(u64, u8),
     /// Behind blanks after a size.
     Blank(u64),
@@ -71,25 +71,17 @@ impl Chunks {
         &self.trailers
     }
 
-    /// True if all of the body was read.
-    pub const fn is_ended(&self) -> bool {
-        matches!(self.state, State::Ended)
-    }
-
-    /// Returns the next part of `slice` from `at`, which moves behind it; `None` if there is no more.
+    /// Returns the next part of `slice` from `at` on, and moves `at` behind it; `None` if more bytes are needed.
     #[inline]
     pub fn next(&mut self, slice: &[u8], at: &mut usize) -> Result<Option<Part>, Invalid> {
         let mut line = None;
-        if let State::Size(0, 0) = self.state {
-            match canonical_line(&slice[*at..]) {
-                // The usual case: all of the line is there.
-                Some((size, len)) => {
-                    line = Some(*at);
-                    *at += len;
-                    self.begin(size);
-                }
-                None => self.extension = 0,
-            }
+        // Most lines are canonical, and whole.
+        if let State::Size(0, 0) = self.state
+            && let Some((size, len)) = canonical_line(&slice[*at..])
+        {
+            line = Some(*at);
+            *at += len;
+            self.begin(size);
         }
         while *at < slice.len() {
             match self.state {
@@ -105,6 +97,7 @@ impl Chunks {
 
     /// Enters the data of a chunk, or the trailer section behind the last chunk.
     fn begin(&mut self, size: u64) {
+        self.extension = 0;
         self.state = if size == 0 { State::Trailers } else { State::Data(size) };
     }
 
@@ -116,10 +109,12 @@ impl Chunks {
                 State::Size(size << 4 | u64::from(digit), digits + 1)
             }
             (State::Size(size, 1..), b'\r') => State::SizeLf(size),
-            (State::Size(size, 1..), b';') => self.extension_byte(size, Quote::None)?,
-            (State::Size(size, 1..) | State::Blank(size), b' ' | b'\t') => self.blank(size)?,
+            (State::Size(size, 1..) | State::Blank(size), b';') => {
+                self.extend(State::Extension(size, Quote::None))?
+            }
+            // A blank counts as a byte of an extension.
+            (State::Size(size, 1..) | State::Blank(size), b' ' | b'\t') => self.extend(State::Blank(size))?,
             (State::Blank(size), b'\r') if !self.is_strict => State::SizeLf(size),
-            (State::Blank(size), b';') => self.extension_byte(size, Quote::None)?,
             (State::Extension(size, Quote::None), b'\r') => State::SizeLf(size),
             (State::Extension(size, quote), b'\t' | b' '..=b'~' | 0x80..) => {
                 let quote = match (quote, byte) {
@@ -129,33 +124,25 @@ impl Chunks {
                     (Quote::Escape, _) => Quote::Open,
                     (quote, _) => quote,
                 };
-                self.extension_byte(size, quote)?
+                self.extend(State::Extension(size, quote))?
             }
             (State::SizeLf(size), b'\n') => {
                 self.begin(size);
                 return Ok(());
             }
             (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => {
-                self.extension = 0;
-                State::Size(0, 0)
-            }
+            (State::DataLf, b'\n') => State::Size(0, 0),
             _ => return Err(Invalid),
         };
         Ok(())
     }
 
-    /// A blank behind a size: it counts as an extension's byte.
-    fn blank(&mut self, size: u64) -> Result<State, Invalid> {
-        self.extension_byte(size, Quote::None)?;
-        Ok(State::Blank(size))
-    }
-
-    fn extension_byte(&mut self, size: u64, quote: Quote) -> Result<State, Invalid> {
+    /// Counts a byte of an extension, behind which the state is `next`.
+    fn extend(&mut self, next: State) -> Result<State, Invalid> {
         self.extension += 1;
         self.extensions += 1;
         let is_bounded = self.extension <= EXTENSION_BYTES && self.extensions <= EXTENSIONS_BYTES;
-        is_bounded.then_some(State::Extension(size, quote)).ok_or(Invalid)
+        is_bounded.then_some(next).ok_or(Invalid)
     }
 
     /// Returns the data at `at`. `line`: the beginning of the chunk's line, if it is canonical and in this slice.
@@ -184,7 +171,7 @@ impl Chunks {
         slice: &[u8],
         at: &mut usize,
     ) -> Result<Option<Part>, Invalid> {
-        // Usually there are no fields, and the empty line is here.
+        // Usually there are no fields, and the empty line has arrived.
         if self.trailers.is_empty() && slice[*at..].starts_with(b"\r\n") {
             *at += 2;
             self.state = State::Ended;

@@ -1,16 +1,14 @@
 //! Faults of a message.
 
-use std::fmt;
-
-/// A fault of a head or of its framing fields. In a request it is the client's, and [`Fault::status`] the answer; in a
-/// response it is the server's.
+/// A fault of a head or of its framing fields. The proxy answers such a request with [`Fault::status`]; such a response is
+/// the fault of its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// More empty lines before a request than [`crate::limits::EMPTY_LINES`], or any before a response.
     EmptyLines,
     /// A line of a request ends with LF alone.
     BareLf,
-    /// A byte or a form that the grammar excludes.
+    /// A byte or a line that the grammar of HTTP excludes.
     Syntax,
     /// A request target with bytes that no URL has.
     Target,
@@ -18,7 +16,7 @@ pub enum Fault {
     Version,
     /// A request line longer than [`crate::limits::REQUEST_LINE_BYTES`].
     LongRequestLine,
-    /// More bytes than [`crate::limits::HEAD_BYTES`].
+    /// A head of more bytes than [`crate::limits::HEAD_BYTES`].
     LongHead,
     /// More fields than [`crate::limits::FIELDS`].
     ManyFields,
@@ -58,27 +56,11 @@ impl Fault {
             Self::Length => "Content-Length is not one number",
             Self::LengthAndCoding => "Content-Length stands beside Transfer-Encoding",
             Self::Coding => "Transfer-Encoding is not \"chunked\" in one field of HTTP/1.1",
-            Self::UnknownCoding => "the coding in Transfer-Encoding is not known",
+            Self::UnknownCoding => "the coding in Transfer-Encoding is unknown",
         }
     }
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
-    }
-}
-
-impl std::error::Error for Fault {}
-
-/// The framing of a body or its trailer section is not valid: what follows cannot be read.
+/// The fault of a body's framing or of its trailer section. The bytes behind it cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the framing of the body is not valid")
-    }
-}
-
-impl std::error::Error for Invalid {}

@@ -25,7 +25,7 @@ impl From<Body> for Kind {
 fn body_of_a_request_is_unambiguous() {
     let body = |version: &str, fields: &str| {
         let bytes = format!("POST / {version}\r\n{fields}\r\n");
-        let mut table = Table::new();
+        let mut table = Table::default();
         request_body(&request(bytes.as_bytes(), &mut table)?.unwrap()).map(Kind::from)
     };
     for (fields, expected) in [
@@ -67,7 +67,7 @@ fn body_of_a_request_is_unambiguous() {
 fn body_of_a_response_is_read_leniently() {
     let body = |line: &str, fields: &str, to_head| {
         let bytes = format!("{line}\r\n{fields}\r\n");
-        let mut table = Table::new();
+        let mut table = Table::default();
         let head = response(bytes.as_bytes(), &mut table).unwrap().unwrap();
         response_body(&head, to_head).map(|body| (Kind::from(body.body), body.is_reusable))
     };

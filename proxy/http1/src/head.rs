@@ -8,20 +8,13 @@ use crate::fault::{Fault, Invalid};
 use crate::limits::{EMPTY_LINES, FIELDS, HEAD_BYTES, REQUEST_LINE_BYTES};
 use crate::lines::{Line, Lines};
 
-/// A table for the fields of one head.
+/// The memory to which the fields of one head are parsed.
 #[derive(Debug)]
 pub struct Table<'b>([MaybeUninit<Line<'b>>; FIELDS]);
 
-impl Table<'_> {
-    /// An empty table.
-    pub const fn new() -> Self {
-        Self([const { MaybeUninit::uninit() }; FIELDS])
-    }
-}
-
 impl Default for Table<'_> {
     fn default() -> Self {
-        Self::new()
+        Self([const { MaybeUninit::uninit() }; FIELDS])
     }
 }
 
@@ -85,14 +78,14 @@ pub fn request<'h, 'b>(
     let skipped = empty_lines(bytes)?;
     let (end, fault) = end_of_lines(&bytes[skipped..], bytes.len().min(HEAD_BYTES) - skipped.min(HEAD_BYTES));
     let mut request = httparse::Request::new(&mut []);
-    // What stands before the end that was found is judged first.
+    // A fault before that end comes first.
     let parsed = request.parse_with_uninit_headers(&bytes[skipped..skipped + end], &mut table.0);
     let is_target = |target: &str| target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
     if request.path.is_some_and(|target| !is_target(target)) {
         return Err(Fault::Target);
     }
     match parsed {
-        // Behind a target with a blank stands no version.
+        // In a line with too many words, the word behind the target is not a version.
         Err(Error::Version) if behind(bytes, request.path).starts_with(b"HTTP/") => {
             return Err(Fault::Version);
         }
@@ -115,7 +108,7 @@ fn behind<'b>(bytes: &'b [u8], target: Option<&str>) -> &'b [u8] {
     target.map_or(&[], |target| &bytes[target.as_ptr().addr() - bytes.as_ptr().addr() + target.len() + 1..])
 }
 
-/// The length of the empty lines before a request.
+/// Returns the number of bytes of the empty lines before a request.
 fn empty_lines(bytes: &[u8]) -> Result<usize, Fault> {
     let mut skipped = 0;
     while bytes[skipped..].starts_with(b"\r\n") && skipped < 2 * EMPTY_LINES {
@@ -128,8 +121,8 @@ fn empty_lines(bytes: &[u8]) -> Result<usize, Fault> {
     }
 }
 
-/// The end of a request's head, which has at most `max` bytes, as far as its line ends show it: behind its empty line, or
-/// where a fault is; the end of `bytes` if there is neither.
+/// Finds the end of a request's head by its line ends: the position behind its empty line, or of a fault in its line ends
+/// or its size, which is at most `max` bytes; the end of `bytes` if there is neither.
 fn end_of_lines(bytes: &[u8], max: usize) -> (usize, Option<Fault>) {
     let bounded = &bytes[..bytes.len().min(max)];
     let (mut line, mut lines) = (0, memchr::memchr_iter(b'\n', bounded));

@@ -4,7 +4,7 @@ use super::*;
 
 /// The fault of a request's head; `None` if it is valid and whole.
 fn fault(head: &[u8]) -> Option<Fault> {
-    let mut table = Table::new();
+    let mut table = Table::default();
     match request(head, &mut table) {
         Ok(head) => head.map_or_else(|| panic!("it is not whole"), |_| None),
         Err(fault) => Some(fault),
@@ -109,7 +109,7 @@ fn size_of_a_request_head_is_bounded() {
 
 #[test]
 fn bytes_behind_a_head_are_not_judged() {
-    let mut table = Table::new();
+    let mut table = Table::default();
     let bytes = b"GET / HTTP/1.1\r\n\r\n\n\x00";
     assert_eq!(request(bytes, &mut table).unwrap().unwrap().len, bytes.len() - 2);
 }
@@ -117,8 +117,9 @@ fn bytes_behind_a_head_are_not_judged() {
 #[test]
 fn head_of_a_response_is_judged() {
     let verdict = |head: &str| {
-        let mut table = Table::new();
-        response(head.as_bytes(), &mut table).map(|head| head.map(|head| (head.start.code, head.lines.len())))
+        let mut table = Table::default();
+        response(head.as_bytes(), &mut table)
+            .map(|head| head.map(|head| (head.start.code, head.lines.iter().count())))
     };
     for (head, expected) in [
         ("HTTP/1.1 200 OK\r\n\r\n", Ok(Some((200, 0)))),

@@ -1,8 +1,5 @@
 //! Messages as bytes.
 
-/// The last chunk, without trailers.
-pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
-
 /// Writes a field.
 pub fn write_field(out: &mut Vec<u8>, name: impl AsRef<[u8]>, value: &[u8]) {
     out.extend_from_slice(name.as_ref());

@@ -14,14 +14,14 @@ mod worker;
 mod carry;
 mod conn;
 mod connections;
-#[doc(hidden)]
-pub mod lone_worker;
 mod metering;
 mod request;
 mod response;
 mod session;
 mod state;
 mod sweep;
+#[doc(hidden)]
+pub mod testing;
 mod watched;
 mod wire;
 

@@ -1,4 +1,4 @@
-//! Chunked bodies: any bytes give the same as by the oracle, whole, byte by byte and at each cut.
+//! Chunked bodies of any bytes: the decoder agrees with the oracle, with the body whole, byte by byte, and cut in two.
 
 #![no_main]
 #![allow(dead_code, reason = "the other targets use the rest")]

@@ -1,4 +1,4 @@
-//! A whole pair of connections through the relay: scripts of any bytes, cut anywhere, keep the laws of HTTP/1.1.
+//! A pair of connections through the relay: scripts of any bytes, cut anywhere, keep the laws of HTTP/1.1.
 
 #![no_main]
 #![allow(dead_code, reason = "the tests of the relay use the rest")]

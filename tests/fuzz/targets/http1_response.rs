@@ -1,4 +1,4 @@
-//! Heads of responses: any bytes give the same as by the oracle, and each beginning the same verdict or none.
+//! Heads of responses of any bytes: the parser agrees with the oracle, and has the same verdict, or none, on a beginning.
 
 #![no_main]
 #![allow(dead_code, reason = "the other targets use the rest")]

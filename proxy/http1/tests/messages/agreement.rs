@@ -1,4 +1,4 @@
-//! Laws of heads and bodies of any bytes, for the properties and for the fuzz targets.
+//! Laws of heads and bodies that consist of any bytes, for the property tests and the fuzz targets.
 
 use std::iter;
 
@@ -12,15 +12,15 @@ use crate::read::{
 pub(crate) enum Cuts {
     /// Each.
     Every,
-    /// Some that depend on its bytes: in as much time, a fuzz target reads more inputs.
+    /// Some, selected by the bytes, so that a fuzz target reads more inputs in the same time.
     Some,
 }
 
 /// The number of cuts in [`Cuts::Some`].
 const SOME: usize = 8;
 
-/// Asserts that the parser agrees with the oracle about a request's head and its framing, and that its verdict on each
-/// beginning is none, or that on the whole.
+/// Asserts that the parser agrees with the oracle about a request's head and its framing. Of each beginning of the head, it
+/// must have no verdict yet, or the same one.
 pub(crate) fn assert_request(bytes: &[u8], cuts: Cuts) {
     let verdict = read_request(bytes);
     let expected = naive::request(bytes);

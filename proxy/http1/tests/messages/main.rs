@@ -1,4 +1,5 @@
-//! Heads and chunked bodies against an oracle that has the whole message, cut at every byte.
+//! Compares the parsers of heads and chunked bodies, whose input is cut at every byte, with an oracle that has the whole
+//! message.
 
 #[expect(dead_code, reason = "the fuzz targets use the rest")]
 mod agreement;

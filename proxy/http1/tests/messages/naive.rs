@@ -1,13 +1,13 @@
-//! The oracle: reads a message that it has whole, line by line, and copies all it reads.
+//! The oracle: reads a whole message, line by line, and copies what it reads.
 
 /// The reading of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Read<T> {
     /// A message, and the bytes behind it.
     Whole(T, Vec<u8>),
-    /// It may become one.
+    /// The beginning of a message.
     Partial,
-    /// It is none.
+    /// Not a message.
     Invalid,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Chunked {
     pub(crate) trailers: Fields,
 }
 
-/// Reads the head of a request with lines of moderate length.
+/// Reads the head of a request whose lines are not too long.
 pub(crate) fn request(bytes: &[u8]) -> Read<Head> {
     let mut rest = bytes;
     for _ in 0..2 {
@@ -53,7 +53,7 @@ pub(crate) fn request(bytes: &[u8]) -> Read<Head> {
     }
 }
 
-/// Reads the head of a response of moderate length: its version, status and reason phrase, and its fields.
+/// Reads the head of a response that is not too long: its version, status and reason phrase, and its fields.
 pub(crate) fn response(bytes: &[u8]) -> Read<Head> {
     let (mut rest, mut lines) = (bytes, Vec::new());
     loop {
@@ -214,7 +214,7 @@ pub(crate) fn chunked(bytes: &[u8], is_request: bool, seen: &mut Vec<u8>) -> Rea
     }
 }
 
-/// Ends of a chunk's line: one of them completes any that is valid so far.
+/// Ends of a chunk's line. Each valid beginning of a line is completed by one of them.
 fn completions() -> impl Iterator<Item = &'static [u8]> {
     [&b"\n"[..], b"\r\n", b"1\r\n", b";\r\n", b"\"\r\n", b"a\"\r\n"].into_iter()
 }

@@ -1,4 +1,4 @@
-//! The readings of this crate, in the oracle's types.
+//! The results of this crate's parsers, in the oracle's types.
 
 use http1::{
     Body, Chunks, Fault, Lines, Part, Table, Version, request, request_body, response, response_body,
@@ -11,7 +11,7 @@ use crate::naive::{Chunked, Fields, Framing, Head, Read};
 pub(crate) type Verdict = Result<Option<(Head, Vec<u8>)>, Fault>;
 
 pub(crate) fn read_request(bytes: &[u8]) -> Verdict {
-    let mut table = Table::new();
+    let mut table = Table::default();
     Ok(request(bytes, &mut table)?.map(|head| {
         let start = [head.start.method, head.start.target, name(head.version)].map(str::to_string);
         ((start, fields(head.lines)), bytes[head.len..].to_vec())
@@ -20,13 +20,13 @@ pub(crate) fn read_request(bytes: &[u8]) -> Verdict {
 
 /// The framing of the body behind a request's head, which is valid; `None` if it is not.
 pub(crate) fn read_request_framing(bytes: &[u8]) -> Option<Framing> {
-    let mut table = Table::new();
+    let mut table = Table::default();
     let head = request(bytes, &mut table).ok().flatten().expect("a valid head");
     request_body(&head).ok().map(|body| framing(&body))
 }
 
 pub(crate) fn read_response(bytes: &[u8]) -> Verdict {
-    let mut table = Table::new();
+    let mut table = Table::default();
     Ok(response(bytes, &mut table)?.map(|head| {
         let start = [name(head.version), &head.start.code.to_string(), head.start.reason].map(str::to_string);
         ((start, fields(head.lines)), bytes[head.len..].to_vec())
@@ -36,7 +36,7 @@ pub(crate) fn read_response(bytes: &[u8]) -> Verdict {
 /// The framing of the body behind a response's head, which is valid, and whether its connection may carry another
 /// response; `None` if it is not.
 pub(crate) fn read_response_framing(bytes: &[u8], to_head: bool) -> Option<(Framing, bool)> {
-    let mut table = Table::new();
+    let mut table = Table::default();
     let head = response(bytes, &mut table).ok().flatten().expect("a valid head");
     response_body(&head, to_head).ok().map(|found| (framing(&found.body), found.is_reusable))
 }
@@ -76,7 +76,7 @@ pub(crate) fn read_chunked(slices: &[&[u8]], is_request: bool) -> (Read<Chunked>
                     payload.extend_from_slice(&slice[data]);
                 }
                 Ok(Some(Part::End { verbatim, end })) => {
-                    assert!(chunks.is_ended() && end == at);
+                    assert_eq!(end, at);
                     assert!(verbatim.is_none_or(|range| &slice[range] == b"0\r\n\r\n"));
                     let fields = trailers_of(&chunks);
                     let rest = [&slice[end..], &slices[index + 1..].concat()].concat();
@@ -101,7 +101,7 @@ fn trailers_of(chunks: &Chunks) -> Fields {
     }
 }
 
-/// Asserts that a range that may be forwarded as it is has the one line that its data gets from a plain encoder.
+/// Asserts that a range that may be forwarded unchanged equals the chunk that a plain encoder makes of its data.
 fn assert_canonical(verbatim: &[u8], data: &[u8]) {
     let mut chunk = Vec::new();
     http1::write_chunk(&mut chunk, data);

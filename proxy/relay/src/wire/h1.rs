@@ -1,8 +1,8 @@
-//! HTTP/1.1, by the framing of the crate `http1`.
+//! HTTP/1.1, with the parser of the crate `http1`.
 //!
-//! One task serves the client's connection and the upstream's, without a timer: the sweep ends idle connections. Heads
-//! keep their spelling, chunks that need no change are forwarded as they came, and nothing is buffered unless a socket
-//! takes no more bytes, or a decision depends on the whole body.
+//! One task serves the client's connection and the upstream's, without a timer: the sweep ends idle connections. Field names
+//! keep their spelling, and canonical chunks are forwarded unchanged. Bytes are buffered only if a socket takes no more, or
+//! if a decision depends on the whole body.
 
 mod connection;
 mod down;

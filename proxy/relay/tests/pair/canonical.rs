@@ -1,17 +1,17 @@
-//! The canonical language of HTTP/1.1: a recogniser that has all bytes of one direction of a connection. What the proxy
-//! sends must be in it, so that no other parser can read it as different messages.
+//! A recogniser of canonical HTTP/1.1, for all bytes of one direction of a connection. All bytes that the proxy sends must
+//! be canonical, so that no other parser reads them as different messages.
 
 use super::naive::Fields;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// The words of its first line; the last one of a response may have blanks.
+    /// The words of its first line. The last one of a response may have blanks.
     pub(crate) start: [String; 3],
     pub(crate) fields: Fields,
     pub(crate) payload: Vec<u8>,
     pub(crate) trailers: Fields,
-    /// False if the bytes end before it does.
+    /// False if it is incomplete.
     pub(crate) is_whole: bool,
 }
 
@@ -56,7 +56,8 @@ pub(crate) fn requests(bytes: &[u8]) -> Result<Vec<Message>, String> {
     messages(bytes, true, |_| false)
 }
 
-/// Reads responses; `to_head`: the request of the one with this number had the method HEAD. Interim responses do not count.
+/// Reads responses. `to_head`: returns true if the method of the request with this number was HEAD. Interim responses have
+/// no number.
 pub(crate) fn responses(bytes: &[u8], to_head: impl Fn(usize) -> bool) -> Result<Vec<Message>, String> {
     messages(bytes, false, to_head)
 }
@@ -140,7 +141,7 @@ fn take<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {
     taken
 }
 
-/// Takes a line; `None` at the end of the bytes. Octets beyond ASCII mean nothing for the framing.
+/// Takes a line; `None` if it is incomplete. Bytes beyond ASCII have no meaning for the framing.
 fn line(rest: &mut &[u8]) -> Result<Option<String>, String> {
     let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
         *rest = &[];

@@ -1,5 +1,5 @@
-//! The laws of a pair of connections, whatever their peers send: what leaves is canonical, means what arrived, and depends on
-//! neither cuts nor anything behind an error.
+//! The laws of a pair of connections, for any bytes of its peers: messages are forwarded in canonical form, with the meaning
+//! in which they were received, and depend neither on cuts nor on bytes behind an error.
 
 use http1::{Body, Part, Table, Version};
 use meter::Tokens;
@@ -22,14 +22,14 @@ struct Request {
     is_last: bool,
 }
 
-/// A response, as the decoder of this project reads it; that one has oracles of its own.
+/// A response, as the crate `http1` reads it, which has oracles of its own.
 #[derive(Debug, Default)]
 struct Answer {
     status: u16,
     fields: Fields,
     payload: Vec<u8>,
     is_whole: bool,
-    /// True if another one may follow.
+    /// True if another one may follow on its connection.
     is_reusable: bool,
 }
 
@@ -38,16 +38,16 @@ struct Answer {
 struct Outcome {
     requests: Vec<(String, String, String)>,
     answers: Vec<(u16, String, bool)>,
-    /// Of what was metered, what does not depend on time.
+    /// The metered facts that do not depend on time: status, characters, tokens.
     records: Vec<(u16, u64, Tokens)>,
-    /// True if a server sent more than its answers: it depends on cuts whether that is noticed before the next request.
+    /// True if a server sent more than its answers. Cuts decide if the proxy notices that before the next request.
     has_surplus: bool,
 }
 
 /// Asserts the laws of a script of any bytes.
 pub(crate) fn assert_pair(stage: &Stage, input: &[u8]) {
     let script = Script::read(input);
-    // HTTP/2 and tunnels have no messages of HTTP/1.1.
+    // HTTP/2 and tunnels do not have HTTP/1.1 messages.
     let switches = |answer: &Vec<u8>| answer.windows(3).any(|status| status == b"101");
     if script.client.starts_with(b"PRI") || script.answers.iter().any(switches) {
         return;
@@ -125,7 +125,7 @@ fn assert_laws(script: &Script, seen: &Seen) -> Outcome {
         }
         let found = sent[from..].iter().position(is);
         let found = found.unwrap_or_else(|| panic!("the client did not send {request:?}\n{}", show()));
-        // Its answer is the one that the client has in this place, or a beginning of it.
+        // The client's response at this position is its answer, or the beginning of that.
         if let Some(given) = finals.get(from + found).filter(|given| !is_own(given)) {
             let answer = answer.unwrap_or_default();
             let is_right = given.status() == answer.status
@@ -153,7 +153,7 @@ fn assert_laws(script: &Script, seen: &Seen) -> Outcome {
     Outcome { requests, answers: answers.collect(), records: records.collect(), has_surplus }
 }
 
-/// Returns true if each field that is forwarded is one of those that were received, but those of the hop.
+/// Returns true if each forwarded field was received, except for those of the hop.
 fn has_fields(received: &Fields, forwarded: &Fields) -> bool {
     let is_of_hop = |name: &str| ["host", "connection", "transfer-encoding"].contains(&name);
     forwarded.iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).all(|(name, value)| {
@@ -218,7 +218,7 @@ fn answers<'a>(server: &'a SeenServer, requests: &[Message]) -> (Vec<Answer>, &'
 fn answer(bytes: &[u8], to_head: bool, is_ended: bool) -> Option<(Answer, usize)> {
     let mut from = 0;
     loop {
-        let mut table = Table::new();
+        let mut table = Table::default();
         let head = http1::response(&bytes[from..], &mut table).ok().flatten()?;
         let status = head.start.code;
         let received = &bytes[from..];

@@ -1,4 +1,5 @@
-//! A whole pair of connections: scripts of any bytes, cut anywhere, keep the laws of HTTP/1.1. The fuzz target runs the same.
+//! Laws of a pair of connections: scripts of any bytes, cut anywhere, keep the laws of HTTP/1.1. A fuzz target runs the same
+//! scripts.
 
 mod canonical;
 mod laws;
@@ -92,13 +93,13 @@ mod tests {
 
     #[test]
     fn body_that_was_read_whole_has_no_rest() {
-        // All is sent, and the client closes its connection; then the server's ends the body.
+        // All is sent, and the client closes its connection; then the end of the server's connection ends the body.
         let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{}".to_vec();
         let request = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}";
         assert_script(1, &[0x1F, 0x76, 0xE1], request, &[answer]);
     }
 
-    /// A stream of this many answers' parts of five characters, as one chunk each that is cut at `cut`.
+    /// A stream of this many frames with five characters each. Each frame is two chunks, cut at `cut`.
     fn stream(frames: usize, cut: usize) -> Vec<u8> {
         let frame = "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"}}]}\n\n";
         let (first, second) = frame.split_at(cut);
@@ -108,7 +109,7 @@ mod tests {
         for part in (0..frames).flat_map(|_| [first, second]) {
             http1::write_chunk(&mut answer, part.as_bytes());
         }
-        [&answer, http1::LAST_CHUNK].concat()
+        [&answer[..], b"0\r\n\r\n"].concat()
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Runs a script on Unix sockets: a client, the proxy's worker, and a server, in one thread.
+//! Runs a script between a client, a worker of the proxy, and a server, on Unix sockets and in one thread.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use connect::{Address, Target};
 use meter::{RateLimits, Record, Stated};
-use relay::lone_worker::LoneWorker;
+use relay::testing::LoneWorker;
 use relay::{
     Class, Control, Dropped, Listen, ModelSlot, Notice, Observer, Passthrough, Plan, Refusal, RoleSource,
     RuleKind, Shares, TokenRejection, Upstream, UsageStep, outbox,
@@ -25,16 +25,16 @@ use usage::Policy;
 use super::canonical;
 use super::script::{Script, Step};
 
-/// Turns without any byte after which the proxy waits for its peers.
+/// Turns in which no byte moves, after which the proxy must be waiting for its peers.
 const QUIET_TURNS: usize = 4;
 
-/// Turns after the end of all sockets in which the connection has to end.
+/// Turns after the end of all sockets within which the connection must end.
 const END_TURNS: usize = 200;
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ_BYTES: usize = 4096;
 
-/// A place where scripts are run, one after the other.
+/// A runtime and a listening socket on which scripts run, one after the other.
 pub(crate) struct Stage {
     runtime: LocalRuntime,
     listener: UnixListener,
@@ -63,16 +63,16 @@ pub(crate) struct Seen {
 pub(crate) struct SeenServer {
     pub(crate) received: Vec<u8>,
     pub(crate) sent: Vec<u8>,
-    /// The numbers of its requests with an answer, among all.
+    /// The numbers, in the script, of the answers to its requests.
     pub(crate) numbers: Vec<usize>,
-    /// True once its half was closed.
+    /// True once the server has closed its half.
     pub(crate) is_ended: bool,
 }
 
 /// A connection of the server.
 struct Server {
     socket: Option<UnixStream>,
-    /// The answers that it may send.
+    /// The bytes of answers that it may send.
     pending: Vec<u8>,
     /// True once the proxy has ended it.
     is_over: bool,
@@ -96,7 +96,7 @@ struct Run<'a> {
 }
 
 impl Stage {
-    /// A place with a socket of its own below the folder for temporary files.
+    /// A stage with a socket of its own in the folder for temporary files.
     pub(crate) fn new() -> Self {
         let thread = std::thread::current().id();
         let path = std::env::temp_dir().join(format!("pair-{}-{thread:?}.sock", std::process::id()));
@@ -114,7 +114,7 @@ impl Stage {
     pub(crate) fn run(&self, script: &Script) -> Seen {
         self.runtime.block_on(async {
             let (client, proxys) = UnixStream::pair().expect("two sockets");
-            // The least that the kernel allows, so that a client which does not read is soon noticed.
+            // The minimum that the kernel allows, so that a client that does not read soon blocks the proxy.
             socket2::SockRef::from(&proxys).set_send_buffer_size(1).expect("a small buffer");
             let (outbox, inbox) = outbox(16);
             let (lost, losses) = channel();
@@ -202,7 +202,7 @@ impl Run<'_> {
         }
     }
 
-    /// Begins the next answer on the last connection, if a request has begun there that has none.
+    /// Begins the next answer on the last connection, if a request there has none.
     fn begin_answer(&mut self) {
         let number = self.answers;
         let Some(server) = self.servers.last_mut() else { return };
@@ -214,7 +214,7 @@ impl Run<'_> {
         }
     }
 
-    /// Turns until nothing moves any more.
+    /// Runs turns until no byte moves.
     async fn settle(&mut self) {
         let mut quiet = 0;
         while quiet < QUIET_TURNS {
@@ -223,7 +223,7 @@ impl Run<'_> {
         }
     }
 
-    /// Receives what has arrived. Returns true if there was something.
+    /// Receives the bytes and connections that have arrived. Returns true if there were any.
     async fn receive(&mut self) -> bool {
         let mut has_moved = false;
         while let Some(Ok((socket, _))) = ready(self.listener.accept()).await {
@@ -254,7 +254,7 @@ impl Run<'_> {
         has_moved
     }
 
-    /// Lets everything that is left happen, and then ends the sockets, first the server's: an answer may need its end.
+    /// Sends all that is left, then ends the sockets: first the server's, because an answer may need its end.
     async fn finish(&mut self) {
         self.is_stalled = false;
         loop {
@@ -305,7 +305,7 @@ impl Server {
     }
 }
 
-/// Reads all that has arrived. Returns true if there was something.
+/// Reads all bytes that have arrived. Returns true if there were any.
 fn read(socket: &UnixStream, into: &mut Vec<u8>, is_over: &mut bool) -> bool {
     let before = into.len();
     while !*is_over {
@@ -317,7 +317,7 @@ fn read(socket: &UnixStream, into: &mut Vec<u8>, is_over: &mut bool) -> bool {
                 *is_over = error.kind() != io::ErrorKind::WouldBlock;
                 break;
             }
-            // It has read all.
+            // There are no more.
             Ok(read) if read < space => break,
             Ok(_) => {}
         }

@@ -1,34 +1,34 @@
-//! A script of a pair of connections, made of any bytes: what the client and the server send, and in which order, pieces
-//! and pauses.
+//! A script of a pair of connections, read from any bytes: the messages of the client and of the server, and the order and
+//! the pieces in which they are sent.
 
 use std::fmt;
 
-/// The separator between the client's bytes and each answer. No byte of a head may have this value, and few bodies do.
+/// The separator of the client's bytes and the answers: a byte that few messages have.
 const SEPARATOR: u8 = 0xFE;
 
-/// Steps of a script.
+/// The bound of the number of steps, exclusive.
 const STEPS_MAX: usize = 32;
 
 /// A script.
 #[derive(Clone)]
 pub(crate) struct Script {
-    /// True if usage is requested, and removed from the answers.
+    /// True if the proxy requests usage, and removes it from the answers.
     pub(crate) is_edited: bool,
     /// True if a client that has closed its half still gets its answers.
     pub(crate) half_close: bool,
     pub(crate) steps: Vec<Step>,
-    /// All that the client sends.
+    /// All bytes of the client.
     pub(crate) client: Vec<u8>,
-    /// The answers of the server, in turn; the last one again for further requests.
+    /// The answers of the server, in their order. Further requests get the last one again.
     pub(crate) answers: Vec<Vec<u8>>,
 }
 
-/// A step. After the last one, all that is left happens, in the order that lets each message end.
+/// A step. After the last one, the rest of all messages is sent, and the sockets are closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The client sends so many of its bytes.
+    /// The client sends this many of its bytes.
     Send(usize),
-    /// The server sends so many bytes of its answers to the requests that it has.
+    /// The server sends this many bytes of its answers to the requests that it has received.
     Answer(usize),
     /// The server begins its next answer before it has the whole request.
     AnswerEarly,
@@ -62,9 +62,9 @@ impl Script {
         Self { steps: Vec::new(), ..self.clone() }
     }
 
-    /// Returns true if its steps only cut what is sent into pieces.
+    /// Returns true if its steps only cut messages into pieces.
     pub(crate) fn only_cuts(&self) -> bool {
-        // Torn events are held for a time.
+        // The proxy holds torn events for a time.
         !self.is_edited
             && self.steps.iter().all(|step| matches!(step, Step::Send(_) | Step::Answer(_) | Step::Stall))
     }

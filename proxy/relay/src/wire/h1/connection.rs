@@ -1,4 +1,4 @@
-//! A client's connection: its requests here, one after another, and its end.
+//! A client's HTTP/1.1 connection: its requests, one after another, and its end.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use crate::connections::Connections;
 use crate::request::answer::Answer;
 use crate::request::reject::{Stop, reject_unopened};
 
-/// A request of this protocol.
+/// The pump of a request that came by HTTP/1.1.
 type Http1Pump = Pump<Http1Down>;
 
 /// The reason why no further request of a client's connection is served.
@@ -73,7 +73,7 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, in
             },
         };
         let is_last = pump.take().is_some_and(|pump| {
-            // A body that was not read to its end is no request.
+            // The rest of a body must not be read as the next request.
             pump.down.asked().is_last || !pump.in_flight.is_complete()
         });
         match ended {
@@ -91,7 +91,7 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, in
     }
 }
 
-/// Runs a request to its end, in one or two attempts.
+/// Runs a request to its end, over all its attempts.
 async fn run(connections: &Connections, pump: &mut Http1Pump) -> Result<Finish, Stop> {
     loop {
         let finish = poll_fn(|cx| pump.poll(cx, &connections.buffers)).await?;
@@ -105,7 +105,7 @@ async fn run(connections: &Connections, pump: &mut Http1Pump) -> Result<Finish, 
     }
 }
 
-/// Sends a response of the proxy, as the request `asked`.
+/// Sends an answer of the proxy in the form that the request allows.
 async fn send(client: &Client, response: Response<Bytes>, asked: Asked) {
     let version = if asked.version == Version::Http10 { "1.0" } else { "1.1" };
     let mut out = format!("HTTP/{version} {}\r\n", response.status()).into_bytes();

@@ -5,8 +5,8 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http1::{Line, Lines, write_field};
 
-/// Writes the fields to a map; its values share `head`, a copy of the bytes that the lines lie in, which begin at
-/// `base`. `None` if one is not valid.
+/// Writes the fields to a map. Its values share the memory of `head`, a copy of the parsed bytes, which begin at `base`.
+/// `None` if a field is not valid.
 pub(super) fn map(map: &mut HeaderMap, lines: Lines<'_, '_>, head: &Bytes, base: *const u8) -> Option<()> {
     map.clear();
     for line in lines.iter() {
@@ -17,8 +17,8 @@ pub(super) fn map(map: &mut HeaderMap, lines: Lines<'_, '_>, head: &Bytes, base:
     Some(())
 }
 
-/// Changes fields of framing that another parser may reject, or read in another way: equal lengths become one (RFC 9110 §8.6),
-/// and the name of the one coding gets lower case.
+/// Changes framing fields that another parser may reject or read differently: equal lengths become one (RFC 9110 §8.6), and
+/// the name of the coding gets lower case.
 pub(super) fn make_canonical(map: &mut HeaderMap) {
     if let Some(coding) = map.get_mut(TRANSFER_ENCODING).filter(|coding| coding.as_bytes() != b"chunked")
         && coding.as_bytes().eq_ignore_ascii_case(b"chunked")
@@ -50,15 +50,15 @@ fn name(line: &Line<'_>) -> Option<HeaderName> {
     HeaderName::from_bytes(line.name.as_bytes()).ok()
 }
 
-/// Writes the fields that are to be kept, in the order of the map. `names`: those that were received, whose spelling they
-/// keep.
+/// Writes the fields for which `keeps` returns true, in the order of the map. `names`: the received names, whose spelling
+/// they get.
 pub(super) fn write<'n>(
     out: &mut Vec<u8>,
     fields: &HeaderMap,
     names: impl Iterator<Item = &'n [u8]> + Clone,
     keeps: impl Fn(&HeaderName) -> bool,
 ) {
-    // Most fields follow each other as they were received.
+    // Most fields have the order in which they were received.
     let mut ahead = names.clone();
     for (name, value) in fields {
         let name_bytes = name.as_str().as_bytes();
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn names_keep_their_spelling() {
         let received = b"HTTP/1.1 200 OK\r\nX-One: 1\r\nSET-cookie: a\r\nx-TWO: 2\r\nSet-Cookie: b\r\n\r\n";
-        let mut table = Table::new();
+        let mut table = Table::default();
         let head = response(received, &mut table).unwrap().unwrap();
         let mut fields = HeaderMap::new();
         map(&mut fields, head.lines, &Bytes::from_static(received), received.as_ptr()).unwrap();

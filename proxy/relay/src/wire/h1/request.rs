@@ -1,4 +1,4 @@
-//! Reads the head of a request, and decides if it is one.
+//! Reads and parses the head of a request.
 
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -19,16 +19,16 @@ use crate::wire::Buffers;
 /// The next event of a connection without a request.
 pub(super) enum Next {
     Request(Parsed),
-    /// Bytes that are not a request, and the answer that the client can read.
+    /// Bytes that are not a valid request, and the form of the answer.
     Invalid(Fault, Asked),
     /// The client left.
     Gone,
 }
 
-/// A request of which the head was read, and its connection.
+/// A request whose head was read, and its connection.
 type Parsed = Box<(Request, Http1Down)>;
 
-/// Reads until the head of the next request is whole. What follows it is put back.
+/// Reads until the head of the next request is complete, and puts the bytes behind it back.
 pub(super) fn poll_next(
     cx: &mut Context<'_>,
     (client, half_close): (&Rc<Client>, bool),
@@ -74,19 +74,19 @@ pub(super) fn poll_next(
     }
 }
 
-/// Parses the head of a request, and decides where its body ends.
+/// Parses the head of a request, and determines the framing of its body.
 fn parse(
     (client, half_close): (&Rc<Client>, bool),
     buffers: &Buffers,
     bytes: &[u8],
 ) -> Result<Option<Parsed>, (Fault, Asked)> {
-    let mut table = Table::new();
+    let mut table = Table::default();
     let Some(head) = request(bytes, &mut table).map_err(|fault| (fault, Asked::NOTHING))? else {
         return Ok(None);
     };
     let begun = clock::now();
     let invalid = (Fault::Syntax, Asked::NOTHING);
-    // One copy, which the map and the target share.
+    // The map and the target share one copy.
     let copy = buffers.keep(&bytes[..head.len]);
     let (mut parts, ()) = http::Request::new(()).into_parts();
     parts.method = Method::from_bytes(head.start.method.as_bytes()).map_err(|_| invalid)?;
@@ -108,7 +108,7 @@ fn parse(
     if matches!(body, Body::Chunked(_)) {
         fields::make_canonical(&mut parts.headers);
     }
-    let has_body = !body.is_ended();
+    let has_body = !matches!(body, Body::Length(0));
     let asked = Asked {
         version,
         is_head,

@@ -26,11 +26,11 @@ use crate::wire::{Buffers, Framing, Head, Part, Received, Take, Up, Wire};
 /// A connection with its request.
 pub(crate) struct Http1Up {
     writer: Writer,
-    // What each frame uses stands together.
+    // Each frame uses these fields.
     state: State,
     /// The socket, until the exchange has ended.
     socket: Option<UpstreamSocket>,
-    /// The place of the request among the upstream's active connections.
+    /// The place of the request among the upstream's active connections, while it lasts.
     slot: Permit,
     /// The pool of the connection.
     pool: Rc<IdlePool>,
@@ -40,7 +40,7 @@ pub(crate) struct Http1Up {
     is_kept: bool,
     /// True if the length of the body was unknown at its beginning.
     is_streamed: bool,
-    /// True if the connection carried a request before this one, of which nothing was sent.
+    /// True if the connection carried a request before this one, and nothing of this one was sent.
     may_repeat: bool,
 }
 
@@ -48,20 +48,19 @@ pub(crate) struct Http1Up {
 enum State {
     /// Its head is expected.
     Head {
-        /// The first bytes of an incomplete head, or of one that was not taken; most heads arrive whole, and are taken.
+        /// The bytes of an incomplete head, or of one that was not taken; usually none.
         torn: Vec<u8>,
     },
     /// Its body is expected.
     Body(Body),
-    /// The server switched protocols. These bytes follow its head.
+    /// The server switched protocols; these bytes follow its head.
     Switched(Bytes),
     /// It has ended, or is truncated.
     Ended,
 }
 
 impl Http1Up {
-    /// A connection for one request, with its place at the upstream and the pool there. `is_reused`: it carried another
-    /// request before.
+    /// A connection for one request. `is_reused`: it carried another request before; `slot`: its place at the upstream.
     pub(crate) fn new(
         (mut socket, is_reused): (UpstreamSocket, bool),
         slot: Permit,
@@ -83,21 +82,21 @@ impl Http1Up {
         }
     }
 
-    /// Takes the request of another connection, on which nothing of it was sent.
+    /// Takes over the request of another connection, on which nothing of it was sent.
     pub(crate) fn take_over(&mut self, other: &mut Self) {
         self.writer = std::mem::take(&mut other.writer);
         (self.is_head, self.is_kept) = (other.is_head, other.is_kept);
     }
 
-    /// Takes the connection after the server switched protocols.
+    /// Returns the socket, if the server switched protocols.
     pub(crate) fn into_io(self) -> Option<UpstreamIo> {
         let State::Switched(first) = self.state else { return None };
         let (stream, place) = self.socket?.into_parts();
         Some(UpstreamIo { stream, first, places: (Some(self.slot), place) })
     }
 
-    /// Reads heads, the last of which is the response's. Returns the position behind it; `None` if it is incomplete, or
-    /// was not taken. `last`: the reason why nothing more is received.
+    /// Reads heads, of which the last is that of the response. Returns the position behind that; `None` if it is incomplete
+    /// or was not taken. `last`: the reason why no more bytes follow, if none do.
     fn heads(
         &mut self,
         bytes: &[u8],
@@ -107,7 +106,7 @@ impl Http1Up {
     ) -> Result<Option<usize>, Stop> {
         let (mut from, is_last) = (0, last.is_some());
         let failure = loop {
-            let mut table = Table::new();
+            let mut table = Table::default();
             let parsed = match response(&bytes[from..], &mut table) {
                 Ok(Some(parsed)) => parsed,
                 Ok(None) => {
@@ -160,7 +159,7 @@ impl Http1Up {
         Ok(None)
     }
 
-    /// Returns the body of a response by its head.
+    /// Returns the body of a response, by its head.
     fn body(&mut self, head: &http1::Head<'_, '_, StatusLine<'_>>, map: &HeaderMap) -> Result<Body, Fault> {
         let ResponseBody { body, is_reusable } = response_body(head, self.is_head)?;
         self.is_streamed = !matches!(body, Body::Length(_));
@@ -170,7 +169,7 @@ impl Http1Up {
     }
 }
 
-/// The first payload of a body that begins at `at`; empty if it has none.
+/// The first payload of a body that begins at `at`; empty if it has none, and `None` if it has not arrived.
 fn beginning(mut body: Body, bytes: &[u8], mut at: usize) -> Option<&[u8]> {
     match body.next(bytes, &mut at) {
         Ok(Some(http1::Part::Data { data, .. })) => Some(&bytes[data]),
@@ -223,7 +222,7 @@ impl Wire for Http1Up {
                         None => break Part::Cut(SendFailure::Invalid),
                     }
                 }
-                // Only the orderly end of the connection is the end of such a body.
+                // Such a body is complete only if the connection ends in order.
                 Ok(None) if is_end && matches!(body, Body::Close) => {
                     break Part::End { trailers: HeaderMap::new(), verbatim: None };
                 }
