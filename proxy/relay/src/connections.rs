@@ -126,9 +126,9 @@ impl Connections {
         let clients = self.clients.borrow();
         let candidates = clients.values().filter_map(|(client, _)| {
             let is_above = self.is_greedy(client);
-            let is_new = client.stage().0 != Stage::Idle
-                && now.since(client.since()) < limits::NEW_CONNECTION_GRACE_NS;
-            let is_idle = client.stage().0 != Stage::Busy && (is_above || !is_new);
+            let is_new =
+                client.stage() != Stage::Idle && now.since(client.since()) < limits::NEW_CONNECTION_GRACE_NS;
+            let is_idle = client.stage() != Stage::Busy && (is_above || !is_new);
             (is_idle && (is_above || !is_greedy)).then(|| (!is_above, client.since().0, client.number))
         });
         let idle = candidates.min().map(|(_, _, number)| number);
@@ -185,6 +185,9 @@ impl Connections {
     /// Signals every connection to end after its current request; idle ones end soon.
     pub(crate) fn leave(&self) {
         self.worker.leaving.order();
+        for (client, _) in self.clients.borrow().values().filter(|(client, _)| client.is_http2()) {
+            client.announce_end();
+        }
         for pool in &self.pools {
             pool.leave();
         }

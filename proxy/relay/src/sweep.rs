@@ -1,5 +1,5 @@
-//! Once a second: ends client connections that wait too long for a request, bodies of clients that are too slow, and, where
-//! a shared capacity is short, those that give way by the rules of [`claims`](crate::claims).
+//! The sweep, once a second: ends client connections without a request for too long, the requests of clients that are too
+//! slow, and, where a shared capacity is short, those that give way by the rules of [`claims`](crate::claims).
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::{Dropped, clock, limits};
 /// Checks the requests and connections of one worker; called once a second.
 pub(crate) fn sweep(connections: &Connections) {
     end_overdue(connections);
-    judge(connections);
-    unread(connections);
+    check_requests(connections);
+    check_sockets(connections);
     let capacities = &connections.worker.capacities;
     give_way(&capacities.gathered_bytes, connections, Verdict::Ungathered, InFlight::gathered_bytes, None);
     for (index, capacity) in capacities.upstreams.iter().enumerate() {
@@ -33,24 +33,28 @@ pub(crate) fn sweep(connections: &Connections) {
     give_way(&capacities.sockets, connections, Verdict::OverShare, sockets, None);
 }
 
-/// Ends client connections that have waited too long for a request. Those of HTTP/2, which announce their end, have
-/// deadlines of their own.
+/// Ends client connections that have waited too long for a request. An idle one of HTTP/2 announces its end first.
 pub(crate) fn end_overdue(connections: &Connections) {
     let worker = &connections.worker;
     for (client, task) in connections.clients.borrow().values() {
-        if !client.is_http2() && is_overdue(worker, client) {
-            client.count_overdue(worker);
-            task.abort();
-            let client = Rc::clone(client);
-            connections.read_on(async move { client.linger().await });
+        if !is_overdue(worker, client) {
+            continue;
         }
+        let is_idle = client.stage() == Stage::Idle;
+        if is_idle && client.is_http2() && client.announce_end() {
+            continue;
+        }
+        client.count_overdue(worker);
+        task.abort();
+        let client = Rc::clone(client);
+        connections.read_on(async move { client.linger().await });
     }
 }
 
 /// Returns true if a connection has waited too long for a request.
 fn is_overdue(worker: &WorkerState, client: &Client) -> bool {
     let since = client.since();
-    let (since, limit) = match (client.stage().0, worker.leaving.ordered_at()) {
+    let (since, limit) = match (client.stage(), worker.leaving.ordered_at()) {
         (Stage::Busy | Stage::Ended, _) => return false,
         (Stage::Fresh | Stage::Idle, Some(ordered)) => (since.max(ordered), limits::LAST_IDLE),
         (Stage::Idle, None) => (since, limits::CLIENT_IDLE),
@@ -60,7 +64,7 @@ fn is_overdue(worker: &WorkerState, client: &Client) -> bool {
 }
 
 /// Ends requests that are too slow, and removes those that need no more checks.
-fn judge(connections: &Connections) {
+fn check_requests(connections: &Connections) {
     let shares = &connections.worker.plan.shares;
     let rate = shares.body_min_rate_bytes;
     let whole_s = shares.body_time.as_secs();
@@ -132,7 +136,7 @@ fn give_way(
 
 /// Sets the kernel to end connections whose client reads nothing or has vanished, and ends those whose client reads too
 /// slowly. HTTP/2 streams have windows of their own.
-fn unread(connections: &Connections) {
+fn check_sockets(connections: &Connections) {
     let shares = &connections.worker.plan.shares;
     let least =
         MinimumSpeed { silent_s: u64::MAX, bytes_per_s: shares.body_min_rate_bytes, whole_s: u64::MAX };

@@ -1,7 +1,7 @@
 //! The client's side of one connection: its socket, with or without TLS, its stage, and whether the client has left.
 //!
-//! The socket is read and written, and watched: it is not read while input is unprocessed, and a client that leaves
-//! meanwhile must still cancel its upstream at once (law 4).
+//! The socket is watched while it is not read, because a client that leaves then must still cancel its upstream at once
+//! (law 4).
 
 mod end;
 mod first_bytes;
@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use meter::Tick;
@@ -35,17 +35,19 @@ use crate::state::WorkerState;
 
 /// One client connection.
 pub(crate) struct Client {
-    // First what each frame uses, so that it is in few cache lines.
+    // First the fields that each frame uses, so that they are in few cache lines.
     pub(crate) writes: WriteProgress,
     /// Interim responses to write before anything else.
     interim: RefCell<BytesMut>,
     /// Its session, if the listener has TLS. Boxed: it is large, and most connections do not have it.
     tls: Option<Box<Tls>>,
     socket: Socket,
-    /// Names the connection within its worker.
+    /// The number of the connection within its worker.
     pub(crate) number: u64,
     payer: RefCell<Payer>,
     stages: Cell<Stages>,
+    /// The task of an HTTP/2 connection, which is woken to announce its end.
+    task: RefCell<Option<Waker>>,
     /// Bytes that were read to detect the protocol, or put back, and not taken.
     first: RefCell<Bytes>,
     /// True if a request was answered before it was read completely.
@@ -70,6 +72,7 @@ impl Client {
             number,
             payer: RefCell::new(Payer::new(worker, peer)),
             stages: Cell::new(Stages::new(clock::now())),
+            task: RefCell::default(),
             writes: WriteProgress::default(),
             first: RefCell::default(),
             interim: RefCell::default(),
@@ -79,7 +82,7 @@ impl Client {
         }
     }
 
-    /// Queues an interim response; the next flush, in this turn, sends it.
+    /// Queues an interim response, which the next write or flush of this turn sends.
     pub(crate) fn interim(&self, head: &[u8]) {
         self.interim.borrow_mut().extend_from_slice(head);
     }

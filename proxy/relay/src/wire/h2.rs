@@ -2,7 +2,6 @@
 //! carries many requests at once. Only this folder names the two libraries.
 
 mod body;
-mod deadlines;
 mod down;
 mod frames;
 mod handed;

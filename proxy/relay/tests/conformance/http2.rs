@@ -1,6 +1,7 @@
 //! Clients that use HTTP/2 without TLS, with prior knowledge.
 
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use hyper::{HeaderMap, Request};
 
 use super::Proxy;
 use crate::support::http2::{connect, run};
-use crate::support::{PROMPT, Upstream, eventually, now, upstream_body};
+use crate::support::http2_server::{GOAWAY, SETTINGS};
+use crate::support::{DEADLINE, PROMPT, Upstream, eventually, now, upstream_body};
 
 crate::support::wires::table! {
     (http2_clients, "the clients of these tests use HTTP/2 themselves"):
@@ -26,6 +28,8 @@ crate::support::wires::table! {
         rejections_do_not_close_the_connection,
         drain_lets_streams_finish,
         idle_connection_is_no_slow_head;
+    (cleartext, "the client sends frames without TLS"):
+        drain_ends_a_connection_whose_client_does_not;
 }
 
 fn get(address: SocketAddr, path: &str) -> Request<Empty<Bytes>> {
@@ -285,4 +289,27 @@ fn idle_connection_is_no_slow_head() {
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
     });
+}
+
+/// It gets a GOAWAY at once, and a second later the end.
+fn drain_ends_a_connection_whose_client_does_not() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = TcpStream::connect(proxy.listener()).unwrap();
+    client.set_read_timeout(Some(DEADLINE)).unwrap();
+    // The preface, and empty settings.
+    client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    let frame = |client: &mut TcpStream| {
+        let mut head = [0; 9];
+        client.read_exact(&mut head).ok()?;
+        client.read_exact(&mut vec![0; usize::from(head[2])]).ok()?;
+        Some(head[3])
+    };
+    assert_eq!(frame(&mut client), Some(SETTINGS));
+    let since = now();
+    proxy.running.drain();
+    while frame(&mut client).expect("a GOAWAY") != GOAWAY {}
+    while frame(&mut client).is_some() {}
+    assert!(now().duration_since(since) >= Duration::from_secs(1));
+    proxy.running.join();
 }

@@ -26,10 +26,10 @@ impl Client {
         }
     }
 
-    /// Sets the kernel to notice that the client of a request that takes long has vanished: without an end of its
-    /// connection, nothing else shows it while nothing is written (law 4).
+    /// Sets the kernel to detect that the client of a long request has vanished. While nothing is written, nothing else shows
+    /// that, because its connection has no end (law 4).
     pub(crate) fn probe_if_long(&self, now: Tick) {
-        let is_long = self.stage().0 == Stage::Busy
+        let is_long = self.stage() == Stage::Busy
             && u128::from(now.since(self.since())) >= limits::PROBE_AFTER.as_nanos();
         if is_long
             && !self.is_probed.replace(true)
@@ -45,8 +45,8 @@ impl Client {
         self.writes.has_timed_out()
     }
 
-    /// Returns once the client has left: its socket is reset, or closed on its side where half-closing is not allowed.
-    /// Announcing the end of a session is closing.
+    /// Returns once the client has left: it has reset the connection or, unless it may close its half, has closed its side or
+    /// announced the end of its TLS session.
     pub(crate) async fn gone(&self, half_close: bool) {
         match &self.tls {
             Some(tls) if !half_close => tokio::select! {
@@ -74,7 +74,7 @@ impl Client {
     /// After an early answer, and if the client has sent more, also ends writing, and reads on, because closing with
     /// unread bytes would cause a reset that destroys the answer.
     pub(crate) async fn linger(&self) {
-        // One byte is enough: the content is not needed any more.
+        // Reads one byte: the content is not needed.
         if matches!(self.socket.try_read(&mut [0]), Ok(1..)) {
             self.leave_unread();
         }
@@ -89,7 +89,7 @@ impl Client {
                 return;
             }
             let mut left = limits::LINGER_BYTES;
-            // On the heap, because every connection's future has space for this one, and few linger.
+            // On the heap, because every connection's future has space for it, and few connections linger.
             let mut away = vec![0; limits::LINGER_READ_BYTES];
             while left > 0 {
                 match poll_fn(|cx| self.poll_clear(cx, &mut away)).await {

@@ -1,4 +1,4 @@
-//! Bytes that were read and not taken: those that show the protocol of a connection, and those that were put back.
+//! Bytes that were read and not taken: those by which the protocol was detected, and those behind a message.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -44,7 +44,7 @@ impl Client {
         Ok(Some(http2))
     }
 
-    /// Takes at most `len_max` of the bytes that were read to detect the protocol, or put back.
+    /// Takes at most `len_max` of the bytes that were read and not taken.
     pub(crate) fn take_first(&self, len_max: usize) -> Option<Bytes> {
         let mut first = self.first.borrow_mut();
         let taken = first.len().min(len_max);
@@ -54,7 +54,7 @@ impl Client {
         })
     }
 
-    /// Puts back bytes that were taken and not used, before the others.
+    /// Puts bytes that were taken and not used back before the others.
     pub(crate) fn return_first(&self, read: Bytes) {
         let mut first = self.first.borrow_mut();
         *first = match first.is_empty() {
@@ -63,8 +63,8 @@ impl Client {
         };
     }
 
-    /// Puts back bytes that were read, behind the others.
-    pub(crate) fn put_back(&self, bytes: &[u8]) {
+    /// Adds bytes that were read ahead, behind the others.
+    pub(crate) fn add_first(&self, bytes: &[u8]) {
         let mut first = self.first.borrow_mut();
         *first = [&first[..], bytes].concat().into();
     }

@@ -1,5 +1,7 @@
 //! The stage of a client connection, and the requests in flight on it.
 
+use std::task::{Context, Poll};
+
 use meter::Tick;
 
 use super::Client;
@@ -25,21 +27,21 @@ pub(crate) enum Stage {
 pub(super) struct Stages {
     stage: Stage,
     since: Tick,
-    /// The number of stage changes. A deadline with another number is outdated.
-    number: u64,
     requests: usize,
     /// Under HTTP/2 bytes may arrive without a request after them.
     is_http2: bool,
+    /// True once the end of an HTTP/2 connection is to be announced.
+    is_leaving: bool,
 }
 
 impl Stages {
     /// The stage of a new connection.
     pub(super) fn new(at: Tick) -> Self {
-        Self { stage: Stage::Fresh, since: at, number: 0, requests: 0, is_http2: false }
+        Self { stage: Stage::Fresh, since: at, requests: 0, is_http2: false, is_leaving: false }
     }
 
     fn set(&mut self, stage: Stage) {
-        *self = Self { stage, since: clock::now(), number: self.number.wrapping_add(1), ..*self };
+        *self = Self { stage, since: clock::now(), ..*self };
     }
 }
 
@@ -96,10 +98,40 @@ impl Client {
         self.stages.get().is_http2
     }
 
-    /// Returns the stage and its number.
-    pub(crate) fn stage(&self) -> (Stage, u64) {
-        let Stages { stage, number, .. } = self.stages.get();
-        (stage, number)
+    /// Lets the task of an HTTP/2 connection announce its end; if it is idle, its time begins anew. Returns false if that was
+    /// done before.
+    pub(crate) fn announce_end(&self) -> bool {
+        let Stages { stage, is_leaving, .. } = self.stages.get();
+        if is_leaving {
+            return false;
+        }
+        self.change(|stages| {
+            stages.is_leaving = true;
+            if stage == Stage::Idle {
+                stages.set(stage);
+            }
+        });
+        if let Some(task) = self.task.take() {
+            task.wake();
+        }
+        true
+    }
+
+    /// Ready once the end of an HTTP/2 connection is to be announced.
+    pub(crate) fn poll_leaving(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.stages.get().is_leaving {
+            return Poll::Ready(());
+        }
+        let mut task = self.task.borrow_mut();
+        if !task.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            *task = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Returns the stage.
+    pub(crate) fn stage(&self) -> Stage {
+        self.stages.get().stage
     }
 
     /// The tick at which its stage began.

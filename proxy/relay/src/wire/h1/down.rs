@@ -25,38 +25,38 @@ use crate::wire::{Buffers, Down, Framing, Head, Part, Received, Take, Wire};
 /// The answer to `Expect: 100-continue`.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// The response that a client can read, by its request.
+/// The properties of a request that decide the form of its response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) version: Version,
-    /// The response has no body: the method is `HEAD`.
+    /// True if the method is `HEAD`: the response has no body.
     pub(super) is_head: bool,
-    /// The connection ends with the response.
+    /// True if the connection ends with the response.
     pub(super) is_last: bool,
-    /// It takes trailers.
+    /// True if the client accepts trailers.
     pub(super) takes_trailers: bool,
-    /// It may wait for an interim response before it sends its body.
+    /// True while the client may wait for a `100 Continue` before it sends its body.
     pub(super) awaits_continue: bool,
 }
 
-/// A connection with a request of which the head was read.
+/// A connection with a request whose head was read.
 pub(crate) struct Http1Down {
     /// The rest of the request's body.
     body: Body,
-    // From here on what each frame uses.
+    // Each frame uses the fields from here on.
     client: Rc<Client>,
     asked: Asked,
     writer: Writer,
     /// True once an event of the client's socket wakes the task.
     is_watching: bool,
-    /// True if the client may close its half.
+    /// True if a client that closes its sending side gets its response.
     half_close: bool,
-    /// Sees the client leave once its socket is not read any more.
+    /// Ready once the client has left; set when its socket is no longer read.
     gone: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 impl Asked {
-    /// The answer to a message that is not a request.
+    /// Those of a message that is not a request.
     pub(super) const NOTHING: Self = Self {
         version: Version::Http11,
         is_head: false,
@@ -72,14 +72,13 @@ impl Http1Down {
         Self { client, asked, body, writer: Writer::default(), is_watching: false, half_close, gone: None }
     }
 
-    /// Returns true if a read that finds nothing registers the task: tokio does so only within its budget, and a session
-    /// may have other reasons to wait.
+    /// Returns true if a read that finds nothing registers the task at the socket. Tokio does so only within its budget, and
+    /// a read with TLS may wait for other reasons.
     fn registers(&self) -> bool {
         !self.client.is_tls() && coop::has_budget_remaining()
     }
 
-    /// The response that the client can read. After a response has begun, its end of the connection is that of this
-    /// response.
+    /// The properties of the request. Once a response has begun, `is_last` says whether the connection ends with it.
     pub(super) fn asked(&self) -> Asked {
         self.asked
     }
@@ -142,7 +141,7 @@ impl Wire for Http1Down {
         let Self { client, writer, .. } = self;
         writer.write(slice, buffers, |bytes| client.poll_write(cx, Output::Slice(bytes)))?;
         if writer.is_empty() {
-            // Interim responses may be all that there is.
+            // There may be interim responses, even without other bytes.
             let _flushed = client.poll_flush(cx)?;
         }
         Ok(())
@@ -201,7 +200,7 @@ impl Down for Http1Down {
             ref name => !(http1::is_hop_by_hop(name.as_str()) || is_named(name)),
         };
         if is_switch {
-            // It is repeated on this hop.
+            // The upgrade is repeated on this hop.
             let fields = headers::for_client(head.fields.clone(), true);
             let is_framing = |name: &HeaderName| matches!(*name, CONTENT_LENGTH | TRANSFER_ENCODING);
             fields::write(out, &fields, head.lines.names(), |name| !is_framing(name));
@@ -237,8 +236,8 @@ impl Down for Http1Down {
                 }
                 Poll::Ready(Ok(0)) if self.half_close => break,
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
-                // Further requests are kept for later.
-                Poll::Ready(Ok(read)) => self.client.put_back(&buffer[..read]),
+                // These are further requests.
+                Poll::Ready(Ok(read)) => self.client.add_first(&buffer[..read]),
             }
         }
         let (client, half_close) = (Rc::clone(&self.client), self.half_close);

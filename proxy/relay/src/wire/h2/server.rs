@@ -1,4 +1,4 @@
-//! A client's HTTP/2 connection, by hyper's server: its streams are tasks, and it ends by its deadlines.
+//! A client's HTTP/2 connection, by hyper's server: its streams are tasks. The sweep ends it, as it ends those of HTTP/1.1.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -10,7 +10,6 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
-use super::deadlines::{Deadlines, Due};
 use super::stream::forward;
 use crate::conn::client::Client;
 use crate::conn::client_stream::ClientStream;
@@ -30,7 +29,10 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, up
         Box::pin(forward(Rc::clone(connections), by, request))
     });
     let mut connection = pin!(builder(worker).serve_connection(io, service));
-    let mut deadlines = pin!(Deadlines::new(worker, client));
+    if worker.leaving.is_ordered() {
+        client.announce_end();
+    }
+    let mut is_leaving = false;
     std::future::poll_fn(|cx| {
         turn_bytes.set(limits::TURN_READ_BYTES);
         loop {
@@ -38,11 +40,11 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, up
             if connection.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
-            match deadlines.as_mut().poll_due(cx) {
-                Poll::Ready(Due::Leave) => connection.as_mut().graceful_shutdown(),
-                Poll::Ready(Due::Cut) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
+            if is_leaving || client.poll_leaving(cx).is_pending() {
+                return Poll::Pending;
             }
+            is_leaving = true;
+            connection.as_mut().graceful_shutdown();
         }
     })
     .await;
@@ -72,9 +74,6 @@ where
     F: Future + 'static,
 {
     fn execute(&self, stream: F) {
-        let stream = async move {
-            Stream::run(stream).await;
-        };
-        tokio::task::spawn_local(contain(Rc::clone(&self.0), stream));
+        tokio::task::spawn_local(contain(Rc::clone(&self.0), Stream::run(stream)));
     }
 }
