@@ -1,5 +1,4 @@
-"""The language of all that tokenmeter writes to an HTTP/1.1 connection: the few forms that every parser reads alike. Whatever
-is in no form of it is a fault of tokenmeter."""
+"""Canonical HTTP/1.1: the few forms that every parser reads alike. All bytes that tokenmeter writes must have one of them."""
 import dataclasses
 import re
 
@@ -17,7 +16,7 @@ class NotCanonical(Exception):
 
 @dataclasses.dataclass
 class Message:
-    """A request or a response: method and target, or the status; its body as far as it is there, and if that is all."""
+    """A request or a response. `start`: method and target, or the status. `body`: its received part."""
     start: tuple
     body: bytes
     is_whole: bool
@@ -38,7 +37,7 @@ def read_fields(data, at):
 
 
 def read_body(data, at, fields, is_bodiless):
-    """The body from `at`, if it is whole, and the position behind it. No body ends with its connection."""
+    """The received part of the body from `at`, whether it is whole, and the position behind it. No body ends with its connection."""
     lengths = [value for name, value in fields if name == b"content-length"]
     codings = [value for name, value in fields if name == b"transfer-encoding"]
     if is_bodiless:
@@ -81,7 +80,7 @@ def response(data, at=0):
 
 
 def message(data, at, first_line, read_words):
-    """A message; `read_words`: what to keep of the words of its first line, and if it has no body."""
+    """A message. `read_words` returns the words of its first line to keep, and whether it has no body."""
     match = first_line.match(data, at)
     if match is None:
         if b"\r\n" in data[at:]:

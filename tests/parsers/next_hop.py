@@ -1,4 +1,4 @@
-"""A proxy of others behind tokenmeter: what it forwards of a stream of requests shows how it reads them."""
+"""Another project's proxy behind tokenmeter. The requests that it forwards of a stream show how it reads the stream."""
 import asyncio
 import contextlib
 import pathlib
@@ -45,7 +45,7 @@ http {{
 }}
 """,
 }
-"""The settings of each, as their documentation has them."""
+"""The settings of each, as in its documentation."""
 
 COMMANDS = {
     "haproxy": "haproxy -db -f {folder}/settings",

@@ -1,5 +1,5 @@
-"""How parsers of others read a stream of requests: each returns those that it finds whole, as method, target and body, and
-if it refused the rest."""
+"""Other projects' parsers of a stream of requests. Each function returns the whole requests, as method, target and body, and
+whether the parser refused the rest."""
 import asyncio
 
 import h11
@@ -37,7 +37,7 @@ def by_h11(data):
 
 
 class Listener:
-    """What llhttp reports."""
+    """Collects the events of llhttp."""
 
     def __init__(self):
         self.found, self.target, self.body = [], b"", b""

@@ -1,5 +1,5 @@
-"""How parsers of others read the response to a GET: each returns its status, its body, and if it finds it whole; `None` if it
-refuses it."""
+"""Other projects' parsers of the response to a GET. Each function returns its status, its body, and whether it is whole;
+`None` if the parser refuses it."""
 import asyncio
 import http.client
 import io
@@ -33,7 +33,7 @@ def by_h11(data):
 
 
 class Listener:
-    """What llhttp reports."""
+    """Collects the events of llhttp."""
 
     def __init__(self):
         self.status, self.body, self.is_whole = None, b"", False
@@ -74,7 +74,7 @@ def by_aiohttp(data):
         try:
             parser.feed_eof()
         except Exception:
-            pass  # the body says if it is whole
+            pass  # `body` shows if it is whole
         message, body = messages[-1]
         return message.code, b"".join(getattr(body, "_buffer", ())), body.is_eof() and body.exception() is None
     return asyncio.run(read())

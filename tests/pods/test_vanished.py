@@ -1,4 +1,4 @@
-"""A client that vanishes with its machine, without an end of its connection, does not keep its server busy."""
+"""A client that vanishes with its machine, so that its connection has no end, does not keep the server busy."""
 import asyncio
 import json
 import socket
@@ -8,10 +8,10 @@ import client
 from pod import ADMIN, PUBLIC, Pod, PodTest
 
 TCP_REPAIR = 19
-"""A socket that is closed in this mode sends nothing (linux/tcp.h)."""
+"""The socket option of a mode in which closing sends nothing (linux/tcp.h)."""
 
 PROBED_S = 15
-"""The silence after which the kernel asks whether a peer is still there."""
+"""The seconds of silence after which the kernel probes a peer."""
 
 
 class Vanished(PodTest):

@@ -15,9 +15,10 @@ const CLAUSES: [&str; 7] = ["What ", "Whether ", "Whose ", "Where ", "Who ", "Ho
 const ACTORLESS: [&str; 4] = ["somebody", "nobody", "whoever", "anybody"];
 
 /// Phrases, and the standard ones in their place.
-const PHRASES: [(&str, &str); 3] = [
+const PHRASES: [(&str, &str); 4] = [
     ("told", "say who states, sends or distinguishes it"),
     ("as it came", "write \"unchanged\" or \"as received\""),
+    ("as they came", "write \"unchanged\" or \"as received\""),
     ("found out", "write \"detected\""),
 ];
 

@@ -36,7 +36,7 @@ struct Inner {
 #[derive(Debug)]
 pub(crate) struct Permit {
     capacity: Capacity,
-    bytes: usize,
+    amount: usize,
     holder: Option<Arc<Holder>>,
 }
 
@@ -44,30 +44,21 @@ pub(crate) struct Permit {
 pub(crate) struct Waiting(Capacity, usize);
 
 impl Capacity {
-    /// A capacity of `most` bytes, without holders.
-    pub(crate) fn new(most: usize) -> Self {
-        Self::with(most, None)
-    }
-
-    /// A capacity of `most` of a resource, with holders.
-    pub(crate) fn held(most: usize, resource: Resource) -> Self {
-        Self::with(most, Some(resource))
-    }
-
-    fn with(most: usize, resource: Option<Resource>) -> Self {
+    /// A capacity of this amount. `resource`: the one by which holders are charged for it, if they are.
+    pub(crate) fn new(most: usize, resource: Option<Resource>) -> Self {
         let (taken, holders, waiting, full_at, wanted_at) = Default::default();
         Self(Arc::new(Inner { taken, most, resource, holders, waiting, full_at, wanted_at }))
     }
 
-    /// Reserves `bytes`, if they are free.
-    pub(crate) fn room_for(&self, bytes: usize) -> Option<Permit> {
+    /// Reserves `amount`, if it is free.
+    pub(crate) fn room_for(&self, amount: usize) -> Option<Permit> {
         let mut share = self.permit(None);
-        share.grow(bytes).then_some(share)
+        share.grow(amount).then_some(share)
     }
 
     /// An empty part for this holder; without a holder, no share limits it.
     pub(crate) fn permit(&self, holder: Option<Arc<Holder>>) -> Permit {
-        Permit { capacity: self.clone(), bytes: 0, holder }
+        Permit { capacity: self.clone(), amount: 0, holder }
     }
 
     /// The reserved amount.
@@ -135,56 +126,56 @@ fn is_recent(at: &AtomicU64, now: Tick, ns: u64) -> bool {
 }
 
 impl Permit {
-    /// Reserves `bytes` more. Returns false, and reserves nothing, if they are not free for its holder.
-    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        if !self.may_grow(bytes) {
+    /// Reserves `amount` more. Returns false, and reserves nothing, if that is not free for its holder.
+    pub(crate) fn grow(&mut self, amount: usize) -> bool {
+        if !self.may_grow(amount) {
             self.capacity.note_full(self.holder.as_ref());
             return false;
         }
-        self.grow_unbound(bytes)
+        self.grow_unbound(amount)
     }
 
     /// As [`grow`](Self::grow), even above the holder's share.
-    pub(crate) fn grow_unbound(&mut self, bytes: usize) -> bool {
+    pub(crate) fn grow_unbound(&mut self, amount: usize) -> bool {
         let inner = &self.capacity.0;
-        let taken = inner.taken.fetch_add(bytes, Ordering::Relaxed);
-        if taken.saturating_add(bytes) > inner.most {
-            inner.taken.fetch_sub(bytes, Ordering::Relaxed);
+        let taken = inner.taken.fetch_add(amount, Ordering::Relaxed);
+        if taken.saturating_add(amount) > inner.most {
+            inner.taken.fetch_sub(amount, Ordering::Relaxed);
             self.capacity.note_full(self.holder.as_ref());
             return false;
         }
-        self.count(bytes);
+        self.count(amount);
         true
     }
 
-    /// Reserves `n` more even if the capacity is full: they are in use already.
-    pub(crate) fn add(&mut self, n: usize) {
-        self.capacity.0.taken.fetch_add(n, Ordering::Relaxed);
-        self.count(n);
+    /// Reserves `amount` more even if the capacity is full: it is in use already.
+    pub(crate) fn add(&mut self, amount: usize) {
+        self.capacity.0.taken.fetch_add(amount, Ordering::Relaxed);
+        self.count(amount);
     }
 
     /// Charges the part to this holder from now on.
     pub(crate) fn charge(&mut self, holder: Option<Arc<Holder>>) {
         self.discharge();
-        let n = std::mem::take(&mut self.bytes);
+        let amount = std::mem::take(&mut self.amount);
         self.holder = holder;
-        self.count(n);
+        self.count(amount);
     }
 
-    fn count(&mut self, n: usize) {
+    fn count(&mut self, amount: usize) {
         if let (Some(holder), Some(resource)) = (&self.holder, self.capacity.0.resource)
-            && n > 0
-            && holder.take(resource, n) == 0
+            && amount > 0
+            && holder.take(resource, amount) == 0
         {
             self.capacity.0.holders.fetch_add(1, Ordering::Relaxed);
         }
-        self.bytes += n;
+        self.amount += amount;
     }
 
     fn discharge(&self) {
         if let (Some(holder), Some(resource)) = (&self.holder, self.capacity.0.resource)
-            && self.bytes > 0
-            && holder.give_back(resource, self.bytes) == self.bytes
+            && self.amount > 0
+            && holder.give_back(resource, self.amount) == self.amount
         {
             self.capacity.0.holders.fetch_sub(1, Ordering::Relaxed);
         }
@@ -192,21 +183,21 @@ impl Permit {
 
     /// As [`grow`](Self::grow), but the first part of a holder that is not within a share of its own overtakes no request
     /// that waits.
-    pub(crate) fn grow_in_turn(&mut self, bytes: usize) -> bool {
-        !self.must_wait() && self.grow(bytes)
+    pub(crate) fn grow_in_turn(&mut self, amount: usize) -> bool {
+        !self.must_wait() && self.grow(amount)
     }
 
     /// As [`grow_in_turn`](Self::grow_in_turn), but waits up to [`limits::CAPACITY_WAIT_NS`] for free capacity, with
     /// this pause between two attempts. A part above its holder's share does not wait for more while a holder within its
     /// own waits for the part.
-    pub(crate) async fn grow_soon(&mut self, bytes: usize, pause: Duration) -> bool {
+    pub(crate) async fn grow_soon(&mut self, amount: usize, pause: Duration) -> bool {
         let mut is_turn = !self.must_wait();
-        let _waiting = self.wait_for(bytes);
+        let _waiting = self.wait_for(amount);
         let begun = clock::now();
-        while !(is_turn && self.grow(bytes)) {
+        while !(is_turn && self.grow(amount)) {
             let now = clock::now();
             let is_above = self.capacity.excess(self.holder.as_ref()) > 0;
-            let gives_way = self.bytes > 0 && is_above && self.capacity.is_crowded(now);
+            let gives_way = self.amount > 0 && is_above && self.capacity.is_crowded(now);
             if gives_way || now.since(begun) >= limits::CAPACITY_WAIT_NS {
                 return false;
             }
@@ -217,15 +208,15 @@ impl Permit {
     }
 
     fn must_wait(&self) -> bool {
-        self.bytes == 0
+        self.amount == 0
             && self.capacity.0.waiting.load(Ordering::Relaxed) > 0
             && (self.holder.is_none() || self.capacity.excess(self.holder.as_ref()) > 0)
     }
 
-    /// Records that a request waits for `bytes` more.
-    pub(crate) fn wait_for(&self, bytes: usize) -> Waiting {
-        self.capacity.0.waiting.fetch_add(bytes, Ordering::Relaxed);
-        Waiting(self.capacity.clone(), bytes)
+    /// Records that a request waits for `amount` more.
+    pub(crate) fn wait_for(&self, amount: usize) -> Waiting {
+        self.capacity.0.waiting.fetch_add(amount, Ordering::Relaxed);
+        Waiting(self.capacity.clone(), amount)
     }
 
     /// The holder that is charged for it.
@@ -234,13 +225,13 @@ impl Permit {
     }
 
     /// The reserved amount.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    pub(crate) fn amount(&self) -> usize {
+        self.amount
     }
 
-    fn may_grow(&self, bytes: usize) -> bool {
+    fn may_grow(&self, amount: usize) -> bool {
         let (Some(holder), Some(resource)) = (&self.holder, self.capacity.0.resource) else { return true };
-        may_take(holder.held(resource), bytes, self.capacity.free())
+        may_take(holder.held(resource), amount, self.capacity.free())
     }
 }
 
@@ -252,7 +243,7 @@ impl Drop for Waiting {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.capacity.0.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.capacity.0.taken.fetch_sub(self.amount, Ordering::Relaxed);
         self.discharge();
     }
 }
@@ -264,7 +255,7 @@ mod tests {
 
     #[test]
     fn dropped_permits_release_their_amount() {
-        let room = Capacity::new(10);
+        let room = Capacity::new(10, None);
         let mut one = room.permit(None);
         assert!(one.grow(4) && one.grow(4));
         let mut other = room.permit(None);
@@ -275,7 +266,7 @@ mod tests {
 
     #[test]
     fn holder_leaves_some_for_others() {
-        let (room, holders) = (Capacity::held(16, Resource::GatheredBytes), Holders::new(0));
+        let (room, holders) = (Capacity::new(16, Some(Resource::GatheredBytes)), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
         let mut greedy = room.permit(holder(1));
         assert!(greedy.grow(12) && !greedy.grow(1));
@@ -295,7 +286,7 @@ mod tests {
 
     #[test]
     fn shares_of_many_leave_one_free() {
-        let (room, holders) = (Capacity::held(60, Resource::GatheredBytes), Holders::new(0));
+        let (room, holders) = (Capacity::new(60, Some(Resource::GatheredBytes)), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
         let mut greedy: Vec<_> = (1..=4).map(|n| room.permit(holder(n))).collect();
         assert!(greedy.iter_mut().all(|share| share.grow_unbound(15)));
@@ -311,7 +302,7 @@ mod tests {
 
     #[test]
     fn charge_moves_to_another_holder() {
-        let (room, holders) = (Capacity::held(16, Resource::Sockets), Holders::new(0));
+        let (room, holders) = (Capacity::new(16, Some(Resource::Sockets)), Holders::new(0));
         let (one, other) = (
             holders.of(Key::network([127, 0, 0, 1].into())),
             holders.of(Key::network([127, 0, 0, 2].into())),

@@ -38,16 +38,11 @@ pub fn certificate_names(certificate: &CertificateDer<'_>) -> Option<Certificate
 
 /// Returns the text of a name, of which ASN.1 has several types.
 fn text(value: &Any) -> Option<String> {
-    if let Ok(text) = value.decode_as::<Utf8StringRef<'_>>() {
-        return Some(text.as_str().to_owned());
-    }
-    if let Ok(text) = value.decode_as::<PrintableStringRef<'_>>() {
-        return Some(text.as_str().to_owned());
-    }
-    if let Ok(text) = value.decode_as::<Ia5StringRef<'_>>() {
-        return Some(text.as_str().to_owned());
-    }
-    value.decode_as::<TeletexStringRef<'_>>().ok().map(|text| text.as_str().to_owned())
+    let utf8 = value.decode_as::<Utf8StringRef<'_>>().map(|text| text.as_str().to_owned());
+    utf8.or_else(|_| value.decode_as::<PrintableStringRef<'_>>().map(|text| text.as_str().to_owned()))
+        .or_else(|_| value.decode_as::<Ia5StringRef<'_>>().map(|text| text.as_str().to_owned()))
+        .or_else(|_| value.decode_as::<TeletexStringRef<'_>>().map(|text| text.as_str().to_owned()))
+        .ok()
 }
 
 /// Names of each kind that are kept: with a second one, no rule for that kind matches.

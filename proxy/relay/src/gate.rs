@@ -23,13 +23,11 @@ pub trait Models: Send + Sync + fmt::Debug {
     /// Returns the error message if the model is not allowed; the client receives it unchanged.
     fn refused(&self, tenant: &str, requested: &RequestedModel<'_>) -> Option<Box<str>>;
     /// Returns the terms for this tenant's requests that cannot be fully metered.
-    fn terms(&self, tenant: &str) -> Terms {
-        let _ = tenant;
+    fn terms(&self, _tenant: &str) -> Terms {
         Terms::default()
     }
     /// Returns the error message for a request that these terms reject.
-    fn message(&self, tenant: &str, gap: Gap) -> Box<str> {
-        let _ = tenant;
+    fn message(&self, _tenant: &str, gap: Gap) -> Box<str> {
         gap.name().into()
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 // The scanner selects every body member that tenant rules may read.
 const _: () = assert!(tenant::MAX_BODY_KEYS <= scan::limits::MAX_SELECTED_MEMBERS);
 
-/// Bytes of one message head, and of each connection's read and write buffer: real clients send heads below 8 KiB, and
+/// Bytes of one message head, and of what a connection buffers in each direction: real clients send heads below 8 KiB, and
 /// a slow reader must stop its upstream soon.
 pub const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -132,8 +132,8 @@ pub const SPENT_SAMPLE: u32 = 16;
 /// The time for which a server's behaviour is remembered: that it rejects an option, or reports usage by itself.
 pub const REMEMBERED_NS: u64 = 600_000_000_000;
 
-/// The time after which a request tries again what the server rejected.
-pub const PROBE_AFTER_NS: u64 = 60_000_000_000;
+/// The time after which a request tries again an option that the server rejected.
+pub const REJECTION_RETRY_NS: u64 = 60_000_000_000;
 
 /// Bytes of one request body that is buffered to be edited. Longer bodies are forwarded as they arrive.
 pub const GATHERED_BYTES: usize = 8 * 1024 * 1024;
@@ -153,8 +153,8 @@ pub const SHARES_BIND_NS: u64 = 60_000_000_000;
 /// Time after a capacity was full in which it is freed for holders within their shares: two sweeps.
 pub const SHORT_NS: u64 = 2 * 1_000_000_000;
 
-/// Time for which a request waits for capacity to be released: a sweep in which a client begins to be slow,
-/// [`SLOW_SWEEPS`] until it is known for that, and their work.
+/// Time for which a request waits for capacity to be released: one sweep in which a client begins to be slow,
+/// [`SLOW_SWEEPS`] until it counts as slow, and one until its exchange has ended.
 pub const CAPACITY_WAIT_NS: u64 = 5_000_000_000;
 
 /// Pause between two attempts to reserve, for each request of a connection.

@@ -86,19 +86,18 @@ pub(crate) fn listen(address: &ListenAddress, workers: usize) -> io::Result<(Lis
     }
 }
 
-fn listen_tcp(address: SocketAddr, workers: usize) -> io::Result<Vec<TcpListener>> {
+fn listen_tcp(mut address: SocketAddr, workers: usize) -> io::Result<Vec<TcpListener>> {
     if address.port() != 0 {
         tcp_socket(address, false)?;
     }
-    let first = tcp_socket(address, true)?;
-    first.listen(limits::BACKLOG)?;
-    let first = TcpListener::from(first);
-    let address = first.local_addr()?;
-    let mut listeners = vec![first];
+    let mut listeners = Vec::new();
     while listeners.len() < workers {
         let next = tcp_socket(address, true)?;
         next.listen(limits::BACKLOG)?;
-        listeners.push(TcpListener::from(next));
+        let next = TcpListener::from(next);
+        // The first one selects a free port.
+        address = next.local_addr()?;
+        listeners.push(next);
     }
     Ok(listeners)
 }

@@ -1,6 +1,6 @@
-//! The metering of one exchange by a worker, whatever protocols carry it: the exchange itself, which knows no worker, and
-//! the worker's part: gauges, the upstream's profile, the trace, the text budget and the outbox. It is given body
-//! slices in the order in which they are forwarded, and then an end. A drop without an end is a client that left.
+//! The metering of one exchange by a worker, for all protocols. It has the exchange itself, which knows no worker, and the
+//! worker's part: gauges, the upstream's profile, the trace, the text budget and the outbox. It receives the slices of the
+//! body in the order in which they are forwarded, and then an end. A drop without an end means that the client left.
 
 mod admission;
 mod detached;

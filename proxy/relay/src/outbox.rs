@@ -1,5 +1,5 @@
-//! The only queue between data plane and control plane. It is bounded; if it is full, the worker hands the record to the
-//! function for that, and no stream waits. An item is two pointers, so the empty queue uses little memory. Reports of
+//! The only queue between data plane and control plane. It is bounded; if it is full, the worker passes the record to the
+//! function [`OnFull`], and no stream waits. An item is two pointers, so the empty queue uses little memory. Reports of
 //! rejections use the same queue, if the access log wants them, and at most a part of it: a client that is rejected a
 //! thousand times a second costs no other client a record.
 
@@ -84,14 +84,8 @@ const REJECTIONS_DIVISOR: usize = 4;
 /// Creates an outbox for `exchanges` finished exchanges or reports of rejections.
 pub fn outbox(exchanges: usize) -> (Outbox, Inbox) {
     let (sender, inbox) = sync_channel(exchanges);
-    (
-        Outbox {
-            sender,
-            rejections: Capacity::new(exchanges.div_ceil(REJECTIONS_DIVISOR)),
-            on_full: Arc::default(),
-        },
-        inbox,
-    )
+    let rejections = Capacity::new(exchanges.div_ceil(REJECTIONS_DIVISOR), None);
+    (Outbox { sender, rejections, on_full: Arc::default() }, inbox)
 }
 
 impl Outbox {
@@ -99,7 +93,7 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// Returns the exchange if the queue is full or has no receiver, after the function for that.
+    /// Returns the exchange if the queue is full or has no receiver, after it called [`OnFull`].
     pub fn put(&self, record: Arc<Record>, text: Option<Box<Text>>) -> Result<(), Finished> {
         let finished = Notice::Finished(Finished { record, text });
         self.sender.try_send(finished).map_err(|refused| {

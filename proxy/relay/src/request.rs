@@ -1,5 +1,5 @@
-//! One request: all decisions about it, by its head, and by its body where they depend on that. They do no I/O and know
-//! no protocol. `carry` moves its bytes.
+//! All decisions about one request: by its head, and by its body where they depend on it. They do no I/O and know no
+//! protocol. `carry` moves the bytes of the request.
 
 pub(crate) mod admission;
 pub(crate) mod answer;
@@ -8,7 +8,6 @@ pub(crate) mod forwarded;
 pub(crate) mod gathered;
 pub(crate) mod headers;
 pub(crate) mod in_flight;
-mod kind;
 pub(crate) mod policy;
 pub(crate) mod reject;
 pub(crate) mod second_attempt;
@@ -29,12 +28,11 @@ use http::{Method, Uri, Version};
 use meter::Tick;
 use scan::OtherModels;
 
-use self::admission::{admit, admit_tunnel, admit_uncounted};
+use self::admission::{RequestKind, admit, admit_tunnel, admit_uncounted};
 use self::answer::Answer;
 use self::forwarded::Sender;
 use self::gathered::Gathered;
 use self::in_flight::InFlight;
-use self::kind::RequestKind;
 use self::reject::reject_unopened;
 use self::tenant::{TenantResolver, resolve_by_body};
 use self::upstream_head::{rewrite, target};
@@ -50,19 +48,17 @@ use crate::upstream_profile::ClientKey;
 use crate::watched::Watched;
 use crate::{Metering, Passthrough, Terms, clock};
 
-/// A request that its head lets pass; nothing of its body was read.
+/// A request that is not rejected for its head. Nothing of its body was read.
 pub(crate) struct Opened {
     pub(crate) in_flight: Rc<InFlight>,
     pub(crate) resolver: TenantResolver,
     /// The target as sent to the upstream.
     pub(crate) target: Uri,
-    /// The session that begins if the protocol is switched, where the request asks for that; or the reason why it is not
-    /// metered.
+    /// If the request asks to switch protocols: the session that begins then, or the reason why the tunnel is not metered.
     pub(crate) upgrade: Option<session::Opened>,
     /// The reason why the request is not metered, if it is not.
     pub(crate) unmetered: Option<Passthrough>,
     pub(crate) undecided: Undecided,
-    pub(crate) begun: Tick,
 }
 
 /// The decisions about a request that may depend on its body.
@@ -77,14 +73,14 @@ pub(crate) struct Undecided {
 
 /// A decision about a request that is not rejected.
 pub(crate) enum Decision {
-    /// It depends on the body, which is buffered first.
+    /// It depends on the body, which must be buffered first.
     NeedBody,
-    /// The request is sent, and has been edited or not.
+    /// The request may be sent; `Some` if it was edited.
     Send(Option<Edited>),
 }
 
-/// Decides by the head if a request is admitted: check, tenant, route. It is then in flight, and the sweep checks it among
-/// those that are `watched`.
+/// Decides by the head if a request is admitted: check, tenant, route. It is then in flight. `watched`: the requests that
+/// the sweep checks, of which it may become one.
 pub(crate) fn open(
     (worker, watched): (&Rc<WorkerState>, &Rc<Watched<InFlight>>),
     client: &Rc<Client>,
@@ -94,7 +90,7 @@ pub(crate) fn open(
 ) -> Result<Opened, Answer> {
     let (upstream, profile) = (&worker.plan.upstreams[index], &worker.profiles[index]);
     policy::check(&parts.method, &parts.uri, parts.version, &parts.headers)
-        .map_err(|violation| reject_unopened(worker, index, Answer::refused(violation)))?;
+        .map_err(|answer| reject_unopened(worker, index, answer))?;
     let upgrade = policy::asks_upgrade(&parts.method, parts.version, &parts.headers);
 
     let resolver = TenantResolver::new(worker, client.peer(), client.certificate().cloned());
@@ -183,7 +179,7 @@ pub(crate) fn open(
     let upgrade = upgrade.then(|| opened.unwrap_or(Err(Passthrough::Upgrade)));
     let kind = RequestKind { is_batch, is_unusual };
     let undecided = Undecided { kind, client: client_key, begun, terms: None, usage };
-    Ok(Opened { in_flight, resolver, target, upgrade, unmetered: route.err(), undecided, begun })
+    Ok(Opened { in_flight, resolver, target, upgrade, unmetered: route.err(), undecided })
 }
 
 impl Opened {
@@ -198,7 +194,7 @@ impl Opened {
             let (peer, is_tls) = (self.in_flight.client.peer(), self.in_flight.client.is_tls());
             forwarded::append(&mut parts.headers, Sender { peer, is_trusted, is_tls });
         }
-        self.in_flight.metered.borrow_mut().with(|metering| metering.trace_onward(&mut parts.headers));
+        self.in_flight.meter(|metering| metering.trace_onward(&mut parts.headers));
     }
 }
 

@@ -17,7 +17,6 @@ use self::edit::Edit;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
-use crate::request::policy;
 use crate::{Metering, Passthrough, clock, limits};
 
 /// A response whose head was received.
@@ -45,17 +44,14 @@ impl Undecided {
     /// Decides by the first bytes of the body; they are empty if they did not arrive in time. `has_length`: the head
     /// states the length of the body.
     pub(crate) fn decide(self, beginning: &[u8], has_length: bool) -> Response {
-        let is_edited = {
-            let mut metered = self.0.metered.borrow_mut();
-            metered.with(|metering| metering.exchange.is_edited(beginning, !has_length))
-        };
+        let is_edited = self.0.meter(|metering| metering.exchange.is_edited(beginning, !has_length));
         Response::new(self.0, is_edited == Some(true))
     }
 }
 
 impl Response {
-    /// Checks a head, and shows it to the exchange. `may_switch`: the request asked to switch protocols, and was sent. An error is the
-    /// answer to the client in its place.
+    /// Checks a head, and shows it to the exchange. `may_switch`: the request asked to switch protocols, and was sent. An
+    /// error is the answer that the client gets instead.
     pub(crate) fn head(
         in_flight: &Rc<InFlight>,
         status: StatusCode,
@@ -63,8 +59,10 @@ impl Response {
         may_switch: bool,
         at: Tick,
     ) -> Result<Verdict, Answer> {
-        policy::check_response(status, fields, may_switch)
-            .map_err(|fault| Answer::invalid(in_flight.upstream_name(), fault))?;
+        if status == StatusCode::SWITCHING_PROTOCOLS && !may_switch {
+            let fault = "switched protocols (101) although the request did not ask for it, or before its end";
+            return Err(Answer::invalid(in_flight.upstream_name(), fault));
+        }
         let shown = {
             let mut metered = in_flight.metered.borrow_mut();
             let shown = metered.with(|metering| metering.response_head(status.as_u16(), fields, at));
@@ -96,8 +94,8 @@ impl Response {
         self.edit.is_some()
     }
 
-    /// Shows a slice of the body to the exchange, as [`data`](Self::data) does. Returns false if nothing is marked any
-    /// more. One slice in [`limits::SPENT_SAMPLE`] is timed, as a sample for all.
+    /// Shows a slice of the body to the exchange, which marks the parts to remove. Returns false if it marks no more. One
+    /// slice in [`limits::SPENT_SAMPLE`] is timed, as a sample for all.
     pub(crate) fn show(&mut self, slice: &[u8], at: Tick) -> bool {
         let Self { in_flight, edit, slices, .. } = self;
         let mut metered = in_flight.metered.borrow_mut();
@@ -118,7 +116,7 @@ impl Response {
     /// Shows a slice of the body to the exchange. Returns the bytes that the client gets in its place; `None` if it gets
     /// the slice itself. `shared` makes the slice shared; it is called only if something is held or changed.
     pub(crate) fn data(&mut self, slice: &[u8], shared: impl FnOnce() -> Bytes, at: Tick) -> Option<Bytes> {
-        // A failed meter marks nothing more: the bytes held for it are forwarded now.
+        // A failed meter marks no more: the held bytes are forwarded now.
         let is_last = !self.show(slice, at);
         let Self { in_flight, edit, .. } = self;
         let edit = edit.as_mut()?;
@@ -147,7 +145,7 @@ impl Response {
     /// Ends the exchange after a truncated body.
     pub(crate) fn cut(&mut self, at: Tick) {
         self.is_open = false;
-        // A client that left while it still sent its request truncates the response, too; the upstream is not the cause.
+        // A client that leaves before the end of its request also truncates the response: the upstream is not the cause.
         if !self.in_flight.has_failed() {
             let mut metered = self.in_flight.metered.borrow_mut();
             metered.with(|metering| metering.upstream_cut(at));
@@ -158,7 +156,7 @@ impl Response {
     /// Records that the client left before it had the last bytes of the body, of which no rest can be read.
     pub(crate) fn leave_at_end(&mut self, at: Tick) {
         self.is_open = false;
-        self.in_flight.metered.borrow_mut().with(|metering| metering.client_left_at_end(at));
+        self.in_flight.meter(|metering| metering.client_left_at_end(at));
     }
 
     /// Records that the client left, if the response has not ended. Returns the metering if that needs the rest of the
@@ -172,7 +170,7 @@ impl Response {
     /// Records that the client left, if the response has not ended. Returns true if the rest of the body is needed.
     fn is_left(&mut self) -> bool {
         let left = |metering: &mut Metering| metering.client_left(clock::now());
-        std::mem::take(&mut self.is_open) && self.in_flight.metered.borrow_mut().with(left) == Some(true)
+        std::mem::take(&mut self.is_open) && self.in_flight.meter(left) == Some(true)
     }
 }
 

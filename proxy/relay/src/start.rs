@@ -120,12 +120,7 @@ impl Running {
         self.in_flight.iter().map(|worker| worker.load(Ordering::Relaxed)).sum()
     }
 
-    /// Reads the shared capacities in use.
-    pub fn held(&self) -> CapacityReading {
-        self.reader()()
-    }
-
-    /// Returns a handle that reads them at any time.
+    /// Returns a function that reads the shared capacities in use.
     pub fn reader(&self) -> impl Fn() -> CapacityReading + Send + Sync + use<> {
         let capacities = self.capacities.clone();
         let of = |capacity: &Capacity| CapacityUse { taken: capacity.taken(), most: capacity.most() };

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
@@ -20,8 +20,7 @@ use crate::holder::{Holders, Resource};
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
 use crate::{
-    Control, Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, UsageStep, clock,
-    limits,
+    Control, Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, clock, limits,
 };
 
 /// The state that all workers share.
@@ -54,7 +53,7 @@ impl Shared {
             loads: plan.upstreams.iter().map(|_| Arc::default()).collect(),
             profiles: plan.upstreams.iter().map(|_| Arc::default()).collect(),
             capacities: Capacities::new(&plan),
-            texts: Capacity::new(limits::KEPT_TEXTS_BYTES),
+            texts: Capacity::new(limits::KEPT_TEXTS_BYTES, None),
             answered: Arc::new(AnsweredIds::new()),
             detached: Arc::new(DetachedWork::new()),
             plan: Arc::new(plan),
@@ -113,10 +112,15 @@ impl Capacities {
         let upstreams = 0..plan.upstreams.len();
         Self {
             holders: Holders::new(plan.upstreams.len()),
-            connections: Capacity::held(plan.connections.saturating_mul(plan.workers), Resource::Connections),
-            gathered_bytes: Capacity::held(shares.gather_room_bytes, Resource::GatheredBytes),
-            upstreams: upstreams.map(|index| Capacity::held(carried, Resource::Upstream(index))).collect(),
-            sockets: Capacity::held(shares.sockets, Resource::Sockets),
+            connections: Capacity::new(
+                plan.connections.saturating_mul(plan.workers),
+                Some(Resource::Connections),
+            ),
+            gathered_bytes: Capacity::new(shares.gather_room_bytes, Some(Resource::GatheredBytes)),
+            upstreams: upstreams
+                .map(|index| Capacity::new(carried, Some(Resource::Upstream(index))))
+                .collect(),
+            sockets: Capacity::new(shares.sockets, Some(Resource::Sockets)),
         }
     }
 }
@@ -174,11 +178,6 @@ impl WorkerState {
         }
     }
 
-    /// Counts a step taken to have usage in a response.
-    pub(crate) fn usage(&self, step: UsageStep) {
-        self.observer.borrow_mut().usage(step);
-    }
-
     /// The load cell of an upstream. A thread that panicked while it held it cannot have left it half changed in a way
     /// that matters: it is a few numbers.
     pub(crate) fn load(&self, upstream: usize) -> MutexGuard<'_, Load> {
@@ -190,16 +189,6 @@ impl WorkerState {
         if let Ok(mut observer) = self.observer.try_borrow_mut() {
             observer.dropped(what, 1);
         }
-    }
-
-    /// Counts a request that begins.
-    pub(crate) fn request_began(&self) {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a request that ended.
-    pub(crate) fn request_ended(&self) {
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -100,7 +100,7 @@ impl Verdict {
             self.refuses_all.learn(now);
         }
         self.refuses_one.learn(now);
-        self.probe_at.store(now.0.saturating_add(limits::PROBE_AFTER_NS), Ordering::Relaxed);
+        self.probe_at.store(now.0.saturating_add(limits::REJECTION_RETRY_NS), Ordering::Relaxed);
     }
 
     fn refuses(&self, client: ClientKey, now: Tick) -> bool {
@@ -109,7 +109,7 @@ impl Verdict {
             return false;
         }
         let (due, next) =
-            (self.probe_at.load(Ordering::Relaxed), now.0.saturating_add(limits::PROBE_AFTER_NS));
+            (self.probe_at.load(Ordering::Relaxed), now.0.saturating_add(limits::REJECTION_RETRY_NS));
         let probes = due <= now.0
             && self.probe_at.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         !probes
@@ -220,7 +220,7 @@ mod tests {
         let (profile, now) = (UpstreamProfile::default(), Tick(5));
         profile.refuses(BOTH, client(1), now);
         profile.refuses(BOTH, client(2), now);
-        let due = Tick(5 + limits::PROBE_AFTER_NS);
+        let due = Tick(5 + limits::REJECTION_RETRY_NS);
         assert!(profile.refuses_running(client(3), Tick(due.0 - 1)));
         assert!(!profile.refuses_running(client(3), due) && profile.refuses_running(client(3), due));
         profile.accepts(BOTH, due);

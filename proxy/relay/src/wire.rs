@@ -1,16 +1,16 @@
-//! The interface between a request and the two connections that carry it, whatever protocol each of them has. Either
-//! connection is read and written by the same calls: one to a client receives the request and sends the response, one to
-//! an upstream the reverse. Nothing waits: each call goes as far as it can, and a task that cannot go on is woken.
+//! The interface between a request and its two connections, for all protocols. Both are read and written by the same
+//! calls ([`Wire`]): a connection to a client ([`Down`]) receives the request and sends the response, one to an upstream
+//! ([`Up`]) the reverse. No call waits: it goes as far as it can, and the task is woken when it can go on.
 //!
-//! The duties of each protocol:
-//! - Each slice of a body is given once, in order, in the turn in which it was read (law 2). A request body whose framing
-//!   is broken fails with [`Malformed`](failure::BodyError::Malformed), one whose client left with
+//! Each protocol has these duties:
+//! - It returns each slice of a body once, in order, in the turn in which it was read (law 2). A request body with invalid
+//!   framing fails with [`Malformed`](failure::BodyError::Malformed), one whose client left with
 //!   [`ClientGone`](failure::BodyError::ClientGone).
 //! - The drop of a connection to an upstream closes its socket or resets its stream (law 4). If the client leaves before
-//!   the end of its response, the pump is dropped.
-//! - A truncated body reaches its peer truncated: no last chunk, a reset stream.
-//! - Nothing is buffered beyond [`limits::BUFFER_BYTES`](crate::limits::BUFFER_BYTES) each way: a slow client stops its
-//!   upstream, and on a shared connection its own stream only.
+//!   the end of its response, the owner of the pump drops it.
+//! - A truncated body is truncated for its receiver, too: it has no last chunk, or its stream is reset.
+//! - In each direction it buffers at most [`limits::BUFFER_BYTES`](crate::limits::BUFFER_BYTES): a slow client stops its
+//!   upstream, or only its own stream of a shared connection.
 
 pub(crate) mod failure;
 pub(crate) mod h1;
@@ -34,7 +34,7 @@ use self::failure::SendFailure;
 use self::writer::Writer;
 use crate::request::reject::Stop;
 
-/// Bytes of one read.
+/// Bytes of the buffer for reads.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
 
 /// Bytes of the memory that short heads share.
@@ -42,7 +42,7 @@ const KEPT_BYTES: usize = 4 * 1024;
 
 /// The result of one read.
 pub(crate) enum Received<'r> {
-    /// Bytes. If there are none, only a head that was not taken is given again.
+    /// Bytes. Without any, only a head that was not taken is passed again.
     Slice(&'r [u8]),
     /// The orderly end of the connection.
     End,
@@ -78,26 +78,26 @@ pub(crate) enum Part<'r> {
     Data {
         /// Payload, never empty.
         data: &'r [u8],
-        /// The range of the received slice that may be forwarded as it is to a peer with the same framing, such as a
+        /// The range of the received slice that may be forwarded unchanged to a peer with the same framing, such as a
         /// chunk with its line.
         verbatim: Option<Range<usize>>,
     },
     /// The end of the body.
     End {
         trailers: HeaderMap,
-        /// The range of the received slice that may be forwarded as it is.
+        /// The range of the received slice that may be forwarded unchanged.
         verbatim: Option<Range<usize>>,
     },
-    /// The message is truncated or, before its head, there is none.
+    /// The message is truncated; before a head, there is no message.
     Cut(SendFailure),
 }
 
-/// The use that was made of a part.
+/// The reply of the receiver of a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Take {
     Taken,
-    /// Only of a head without [`Head::beginning`], or of one that another attempt may replace: it is given again with
-    /// the next bytes.
+    /// The part is a head, and is passed again with the next bytes. Only for a head without [`Head::beginning`], or one that
+    /// another attempt may replace.
     Later,
 }
 
@@ -107,32 +107,32 @@ pub(crate) struct Head<'r> {
     /// The reason phrase.
     pub(crate) reason: &'r str,
     pub(crate) fields: &'r HeaderMap,
-    /// The fields as they were received; none if the protocol has one spelling only.
+    /// The fields as received, with the spelling of their names; none with HTTP/2.
     pub(crate) lines: Lines<'r, 'r>,
     pub(crate) framing: Framing,
-    /// The first bytes of the body; empty if there are none, and `None` if they did not arrive yet.
+    /// The first bytes of the body; empty if it has none, and `None` if they have not arrived yet.
     pub(crate) beginning: Option<&'r [u8]>,
 }
 
-/// The way in which the end of a body is found.
+/// The framing of a body: the mark of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Its length is stated, or there is none.
+    /// Its length is stated, or it is empty.
     Length,
     Chunked,
-    /// It ends with its connection.
+    /// The end of its connection.
     Close,
 }
 
-/// The memory that all connections of a worker share. Each is used within one poll only, or taken and put back.
+/// The memory that all connections of a worker share. A buffer is borrowed within one poll only, or taken and put back.
 pub(crate) struct Buffers {
     /// Receives the bytes of any socket.
     pub(crate) read: RefCell<Box<[u8]>>,
-    /// Bytes that are made anew.
+    /// Bytes of messages that are encoded here.
     pub(crate) out: RefCell<Vec<u8>>,
     /// The fields of a head.
     pub(crate) fields: RefCell<HeaderMap>,
-    /// Free memory for heads, and for what was read behind them.
+    /// Free memory for heads, and for bytes that were read behind them.
     kept: RefCell<BytesMut>,
 }
 
@@ -144,8 +144,8 @@ impl Buffers {
         Self { read, out: RefCell::default(), fields: RefCell::default(), kept }
     }
 
-    /// Copies bytes to memory that they share with others: it is free again once none of them is used. Most heads are
-    /// used for one turn.
+    /// Copies bytes to memory that they share with others, and that is free again once none of them is used. Most heads are
+    /// used for one turn only.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Bytes {
         let mut kept = self.kept.borrow_mut();
         kept.extend_from_slice(bytes);
@@ -164,10 +164,10 @@ impl Buffers {
 
 /// A connection while it carries one request and its response.
 pub(crate) trait Wire {
-    /// Reads once. Nothing is read at the end of the connection.
+    /// Reads once; ready with 0 at the end of the connection.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Gives each part of what was received to `take`. The only error is that of `take`.
+    /// Passes each part of the received bytes to `take`. The only errors are those of `take`.
     fn parts(
         &mut self,
         received: Received<'_>,
@@ -175,10 +175,10 @@ pub(crate) trait Wire {
         take: impl FnMut(Part<'_>) -> Result<Take, Stop>,
     ) -> Result<(), Stop>;
 
-    /// The message that is sent.
+    /// The message that is being sent.
     fn writer(&mut self) -> &mut Writer;
 
-    /// Takes the worker's memory for the parts until [`write`](Self::write), unless some memory is kept.
+    /// Takes the worker's memory for the parts that are added before [`write`](Self::write), unless bytes are unsent.
     fn begin(&mut self, buffers: &Buffers) {
         self.writer().begin(buffers);
     }
@@ -193,26 +193,27 @@ pub(crate) trait Wire {
         self.writer().end(slice, verbatim, trailers);
     }
 
-    /// Writes what was added. What the peer does not take is kept; an error means that it left.
+    /// Writes the parts that were added, and keeps the bytes that the peer does not take. An error means that it left.
     fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()>;
 
-    /// Writes what was kept; ready once there is nothing.
+    /// Writes the bytes that were kept; ready once there are none.
     fn poll_flush(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>>;
 }
 
 /// A connection to an upstream.
 pub(crate) trait Up: Wire {
-    /// Begins a request. `received`: its head as it was received by HTTP/1.1, which shows the spelling of its fields;
-    /// `framing`: that of the body as it is received.
+    /// Begins a request. `received`: the bytes of its head, which show the spelling of its field names, or none;
+    /// `framing`: that of the received body.
     fn request(&mut self, parts: &Parts, received: &[u8], framing: Framing);
 
-    /// Returns true if the request may be sent on another connection: this one carried others before, and nothing was sent.
+    /// Returns true if the request may be sent on another connection: this one carried others before, and nothing of this
+    /// request was sent.
     fn may_repeat(&self) -> bool;
 
-    /// Ends the exchange. The connection is kept for another one if it `may_stay` and can carry one; else it is closed.
+    /// Ends the exchange. The connection is kept for another one if it `may_stay` and can carry another; else it is closed.
     fn release(&mut self, may_stay: bool);
 
-    /// Takes a request back that failed: to be sent again, if the server has not processed it and all of it is there.
+    /// Takes back a request that failed, if the server has not processed it and all of its bytes are still here.
     fn take_back(&mut self, _: &SendFailure) -> Option<Unanswered> {
         None
     }
@@ -221,10 +222,10 @@ pub(crate) trait Up: Wire {
 /// A request that the server has not processed.
 pub(crate) struct Unanswered {
     pub(crate) parts: Parts,
-    /// Its head as it was received by HTTP/1.1.
+    /// The bytes of its head, as received; none with HTTP/2.
     pub(crate) received: Bytes,
     pub(crate) framing: Framing,
-    /// The beginning of its body.
+    /// The part of its body that was sent.
     pub(crate) slices: Vec<Bytes>,
     /// True if its connection may have carried a request before.
     pub(crate) is_reused: bool,

@@ -69,7 +69,7 @@ async fn work(start: Start) -> io::Result<()> {
     let tasks = Rc::new(RefCell::new(JoinSet::new()));
 
     let mut accepting = JoinSet::new();
-    // Their sockets exceed the bound for all.
+    // The sockets of waiting connections come on top of the bound for all.
     let sockets = worker.plan.shares.sockets / (16 * worker.plan.workers * listeners.len().max(1));
     let waiting_max = sockets.clamp(1, limits::WAITING_CONNECTIONS);
     for WorkerListener { upstream, listener, tls, proxy_protocol } in listeners {
@@ -96,7 +96,7 @@ async fn work(start: Start) -> io::Result<()> {
         accepting.shutdown().await;
         connections.leave();
         let ended = pin!(async {
-            // Ends at whichever comes first; the rest is cut below.
+            // Ends with the first of these; the other connections are cut below.
             tokio::select! {
                 () = async {
                     all_ended(&tasks).await;

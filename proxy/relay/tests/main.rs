@@ -1,6 +1,6 @@
-//! The relay over real sockets: a scripted upstream, a raw client, the proxy between them.
+//! The relay over real sockets: a scripted upstream, a client that sends raw bytes, and the proxy between them.
 //!
-//! Everything waits for the expected state with a deadline; nothing relies on a sleep.
+//! A test waits for a state, with a deadline. It sleeps only if a time is its subject.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 

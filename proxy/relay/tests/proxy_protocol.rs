@@ -110,7 +110,7 @@ fn named_clients_have_shares_of_their_own() {
     let server = server();
     let proxy = behind(&server, "127.0.0.1", |plan| plan.connections = 8);
     let idle: Vec<_> = (0..8).map(|_| connect(&proxy, V1)).collect();
-    eventually("all have places", || proxy.running.held().connections.taken == 8);
+    eventually("all have places", || proxy.running.reader()().connections.taken == 8);
     let other = b"PROXY TCP4 198.51.100.9 10.0.0.1 8080 80\r\n";
     assert_eq!(tenant_after(&proxy, other), "default");
     assert!(proxy.seen().lost.contains(&Dropped::Connection));

@@ -184,7 +184,7 @@ fn unusual_method_or_control_is_rejected_or_metered() {
         for (request, is_unknown) in &rows {
             let expected = if refuses && *is_unknown { "403" } else { "200" };
             assert_eq!(status(&proxy, request).0, expected, "{request}");
-            // What passes is metered by its answer.
+            // A request that passes is metered by its answer.
             if !refuses && *is_unknown {
                 assert_eq!(record(&proxy).tokens.output(), 2, "{request}");
             }

@@ -191,7 +191,7 @@ fn unknown_protocol_is_refused() {
     eventually("it is counted", || proxy.seen().lost == [Dropped::Handshake]);
 }
 
-/// Without ALPN the first bytes tell.
+/// Without ALPN the first bytes show the protocol.
 #[test]
 fn http2_with_prior_knowledge_is_served_within_tls() {
     let proxy = proxy(|_| {});
@@ -202,7 +202,7 @@ fn http2_with_prior_knowledge_is_served_within_tls() {
     assert_eq!(frame[3..5], [4, 0], "settings");
 }
 
-/// A response without a length ends with its connection: the announcement tells its end from a truncation.
+/// A response without a length ends with its connection: the announcement distinguishes its end from a truncation.
 #[test]
 fn end_is_announced_and_truncation_is_not() {
     for (end, is_complete) in [("0\r\n\r\n", true), ("", false)] {
@@ -326,7 +326,7 @@ fn stalled_handshake_is_counted_and_broken_session_ends() {
     assert_eq!(broken.conn.alpn_protocol(), Some(&b"h2"[..]));
     // The frame of settings shows that the proxy has ended the handshake, too.
     broken.read_exact(&mut [0; 9]).unwrap();
-    // A record that is none of the session's.
+    // A record that does not belong to the session.
     broken.sock.write_all(b"\x17\x03\x03\0\x20xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx").unwrap();
     let _ = broken.sock.read_to_end(&mut Vec::new());
     let _ = stalled.read_to_end(&mut Vec::new());
@@ -344,7 +344,7 @@ fn failed_handshake_is_counted_once() {
         // The proxy has closed its half, and reads on.
         let _ = client.read_to_end(&mut Vec::new());
     }
-    eventually("all have ended", || proxy.running.held().connections.taken == 0);
+    eventually("all have ended", || proxy.running.reader()().connections.taken == 0);
     assert_eq!(proxy.seen().lost, [Dropped::Handshake; 4]);
 }
 

@@ -1,4 +1,4 @@
-//! Decides which connection carries a request, and if a request that failed is sent again.
+//! The attempts to send one request: which connection the next one needs, and whether there is a next one.
 
 use http::header::UPGRADE;
 use http::{HeaderMap, Uri};
@@ -11,8 +11,8 @@ use crate::wire::failure::SendFailure;
 /// The attempts to send one request.
 #[derive(Clone, Copy)]
 pub(super) struct Attempts {
-    /// True if it needs HTTP/1.1, which alone can switch protocols.
-    is_upgrade: bool,
+    /// True if it needs HTTP/1.1, as a request to switch protocols does.
+    needs_http1: bool,
     /// True if it needs a connection without other requests.
     is_unshared: bool,
     refusals: usize,
@@ -22,18 +22,18 @@ impl Attempts {
     /// No attempt yet of a request with this head. `is_secure`: its upstream has TLS.
     pub(super) fn new(is_secure: bool, target: &Uri, fields: &HeaderMap) -> Self {
         // Without TLS there is no HTTP/2, and no connection is shared.
-        let is_upgrade = is_secure && fields.contains_key(UPGRADE);
-        Self { is_upgrade, is_unshared: is_secure && is_long(target, fields), refusals: 0 }
+        let needs_http1 = is_secure && fields.contains_key(UPGRADE);
+        Self { needs_http1, is_unshared: is_secure && is_long(target, fields), refusals: 0 }
     }
 
-    /// An attempt that needs HTTP/1.1.
+    /// The same attempts, of which the next needs HTTP/1.1.
     pub(super) fn by_http1(self) -> Self {
-        Self { is_upgrade: true, ..self }
+        Self { needs_http1: true, ..self }
     }
 
     /// The connection that the next attempt needs.
     pub(super) fn need(&self, pool: &Pool) -> Need {
-        if self.is_upgrade || pool.needs_http1.get() {
+        if self.needs_http1 || pool.needs_http1.get() {
             Need::Http1
         } else if self.is_unshared {
             Need::Unshared
@@ -61,7 +61,7 @@ impl Attempts {
     }
 }
 
-/// Returns true if the server may close the connection for the length of the head.
+/// Returns true if the server may close a connection because of the length of this head.
 fn is_long(target: &Uri, fields: &HeaderMap) -> bool {
     let target = target.path_and_query().map_or(0, |target| target.as_str().len());
     target + list_bytes(fields) > limits::H2_SHARED_LIST_BYTES

@@ -1,10 +1,10 @@
-//! The connection for one attempt: from the pool, or a new one, by the protocol that both agree on.
+//! The connection for one attempt: from the pool, or a new one, by the protocol on which proxy and server agree.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use connect::{ConnectError, Offer, Protocol};
@@ -25,9 +25,9 @@ use crate::wire::h2::up::Http2Up;
 use crate::wire::upstream::Upstream;
 use crate::wire::{Buffers, Down};
 
-/// Takes or opens a connection. Meanwhile, one slice of the body is read, so that the tick of the complete request depends
-/// on the client and not on the upstream; a client that leaves ends it. Also returns the time since when the upstream
-/// waits for the request, which `begun` is if there was a connection.
+/// Takes or opens a connection, unless the client leaves first. Meanwhile, one slice of the body is read, so that the tick
+/// of the complete request depends on the client and not on the upstream. Also returns the tick at which the connection was
+/// ready, or `begun` if there was no wait for it.
 pub(super) async fn connect(
     connections: &Connections,
     in_flight: &Rc<InFlight>,
@@ -48,7 +48,7 @@ pub(super) async fn connect(
     Ok((up.await?, if has_waited { clock::now() } else { begun }))
 }
 
-/// Reads one slice ahead, and watches the client; ready if the request ends.
+/// Reads one slice of the body ahead, and watches the client; ready if the request ends.
 fn poll_ahead(
     cx: &mut Context<'_>,
     (down, in_flight): (&mut impl Down, &Rc<InFlight>),
@@ -58,20 +58,17 @@ fn poll_ahead(
     if upload.is_open() && !upload.has_ahead() {
         let mut slices = VecDeque::new();
         let keep = |data: &[u8]| slices.push_back(Bytes::copy_from_slice(data));
-        match upload.poll_ahead(cx, (&mut *down, in_flight), buffers, keep) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(Err(error)) => return Poll::Ready(error.into()),
-            Poll::Ready(Ok(trailers)) => {
-                let ahead = upload.ahead();
-                ahead.slices = slices;
-                ahead.trailers = trailers.unwrap_or_default();
-            }
-        }
+        let trailers = match ready!(upload.poll_ahead(cx, (&mut *down, in_flight), buffers, keep)) {
+            Ok(trailers) => trailers.unwrap_or_default(),
+            Err(error) => return Poll::Ready(error.into()),
+        };
+        let ahead = upload.ahead();
+        (ahead.slices, ahead.trailers) = (slices, trailers);
     }
     down.poll_gone(cx, buffers).map(|()| Stop::ClientGone)
 }
 
-/// Takes a connection for a request from the pool, or opens one, after a wait for a place at the upstream.
+/// Waits for a place at the upstream, and takes a connection from the pool or opens one.
 async fn open(
     connections: &Connections,
     in_flight: &InFlight,
@@ -104,8 +101,8 @@ async fn open(
     })
 }
 
-/// Opens a connection, or waits while another request opens one that carries both. Also returns true if it may have
-/// carried a request.
+/// Opens a connection, or waits for one that another request opens and that both can share. Also returns true if the
+/// connection may have carried a request before.
 async fn open_new(
     connections: &Connections,
     in_flight: &InFlight,
@@ -121,12 +118,12 @@ async fn open_new(
         if let Some(taken) = pool.take(need) {
             return Ok((taken, true));
         }
-        // Others took its streams, and a further connection is being opened. After a failure, nothing is waited for.
+        // After a failure, there is no further wait. Otherwise others took the streams, and may open another connection.
         if !is_opened {
             break;
         }
     }
-    // Its drop ends the wait of others, after the connection was added.
+    // Dropped after the connection was added, which ends the wait of other requests.
     let _opening = (need == Need::Any).then(|| pool.shared.opening());
     let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
     let offer = if need == Need::Http1 { Offer::Http1 } else { Offer::Http1OrHttp2 };

@@ -1,5 +1,4 @@
-//! A request body that a decision depends on is buffered before anything is sent: its length must be known before its
-//! first byte goes to the upstream.
+//! Buffers a request body on which a decision depends, before anything is sent.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -18,8 +17,9 @@ use crate::request::in_flight::InFlight;
 use crate::wire::failure::BodyError;
 use crate::wire::{Buffers, Down};
 
-/// Buffers the whole body, if it has at most `most` bytes and there is memory for them. It remains the body to send.
-/// Slices are joined as they arrive: many small ones would use more memory than their bytes.
+/// Buffers the whole body, if it has at most `most` bytes and there is memory for them. Either way, the bytes that were read
+/// are the first that `upload` sends. Slices are joined as they arrive: many small ones would use more memory than their
+/// bytes.
 pub(super) async fn gather(
     upload: &mut Upload,
     (down, in_flight): (&mut impl Down, &Rc<InFlight>),
@@ -29,10 +29,10 @@ pub(super) async fn gather(
     let mut share = in_flight.worker.capacities.gathered_bytes.permit(in_flight.holder.clone());
     let mut slices = Slices::new(most);
     let mut rest = Bytes::new();
-    // `None`: all of the body was buffered.
-    let mut kept_out = None;
-    while upload.is_open() && kept_out.is_none() {
-        in_flight.gather(share.bytes());
+    // The reason why the body is not buffered, if it is not.
+    let mut unbuffered = None;
+    while upload.is_open() && unbuffered.is_none() {
+        in_flight.gather(share.amount());
         let mut read = Vec::new();
         let last = poll_fn(|cx| {
             let keep = |data: &[u8]| read.extend_from_slice(data);
@@ -44,19 +44,19 @@ pub(super) async fn gather(
             }
         });
         let Some(last) = last.await else {
-            kept_out = Some(Gathered::Crowded);
+            unbuffered = Some(Gathered::NoMemory);
             break;
         };
         let (bytes, trailers) = (Bytes::from(read), last?);
         if slices.len() + bytes.len() > most {
-            (kept_out, rest) = (Some(Gathered::Not), bytes);
+            (unbuffered, rest) = (Some(Gathered::TooLarge), bytes);
         } else if share.grow_in_turn(bytes.len())
             // Boxed: most bodies find memory.
             || Box::pin(grow(&mut share, bytes.len(), (&mut *down, in_flight), buffers)).await?
         {
             slices.push(bytes);
         } else {
-            (kept_out, rest) = (Some(Gathered::Crowded), bytes);
+            (unbuffered, rest) = (Some(Gathered::NoMemory), bytes);
         }
         if let Some(trailers) = trailers {
             upload.ahead().trailers = trailers;
@@ -68,7 +68,7 @@ pub(super) async fn gather(
     if !whole.is_empty() {
         ahead.share = Some(Rc::new(share));
     }
-    let gathered = match kept_out {
+    let gathered = match unbuffered {
         Some(gathered) => gathered,
         None if is_sealed(&ahead.trailers) => Gathered::Sealed,
         None => Gathered::Whole(whole.clone()),
@@ -77,7 +77,7 @@ pub(super) async fn gather(
     Ok(gathered)
 }
 
-/// Waits for memory, until there is some, or too little for too long, or the client leaves.
+/// Waits for memory. Returns false if there is too little for too long; an error means that the client left.
 async fn grow(
     share: &mut Permit,
     bytes: usize,

@@ -1,6 +1,6 @@
-//! The pump of one request: its body to the upstream and the response to the client, at the same time, each slice in the
-//! turn in which it was read (law 2), whatever protocols the two connections have. Backpressure is the order of its
-//! steps: while one side takes nothing, nothing is read for it from the other.
+//! The pump of one request moves its body to the upstream and the response to the client, at the same time, each slice in
+//! the turn in which it was read (law 2), for all protocols. Backpressure comes from the order of its steps: it reads from
+//! one side only after the other has taken all bytes before.
 
 mod again;
 
@@ -34,7 +34,7 @@ use crate::wire::upstream::Upstream;
 use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Unanswered, Up as _, Wire as _};
 use crate::{Passthrough, clock, limits};
 
-/// One request and its response. Its drop before the response has ended means that the client left.
+/// One request and its response. A drop before the response has ended means that the client left.
 pub(crate) struct Pump<D> {
     // Before `phase` and `in_flight`: the upstream's connection is closed when the exchange ends.
     up: Upstream,
@@ -43,18 +43,18 @@ pub(crate) struct Pump<D> {
     phase: Phase,
     pub(crate) in_flight: Rc<InFlight>,
     held_timer: HeldTimer,
-    // Up to here what each frame uses.
-    /// The time at which `up` was ready.
+    // Each frame uses the fields up to here.
+    /// The tick since which `up` waits for the request.
     ready: Tick,
     /// The interim responses of all attempts, if there were any.
     interim: Option<Interim>,
-    /// The consequence of a switch of protocols, if the request asks for one. Boxed: few do.
+    /// Set if the request asks to switch protocols. Boxed: few do.
     upgrade: Option<Box<Upgrade>>,
-    /// The next attempt, if there may be one, or the one before. Boxed: few requests have one.
+    /// The second attempt of an edited request, until its response. Boxed: few requests have one.
     again: Option<Box<Again>>,
-    /// The facts about the attempts so far.
+    /// The attempts so far.
     attempts: Attempts,
-    /// The request that the server has not processed, and why, until it is sent again.
+    /// A request that the server has not processed, and the reason, until it is sent again.
     failed: Option<Box<(Unanswered, SendFailure)>>,
 }
 
@@ -71,37 +71,37 @@ enum Phase {
     Answering(Response),
     /// The server switched protocols. The session is that of a tunnel that is metered.
     Switched(Option<Box<Session>>),
-    /// All of it was given to the client, or all that there is.
+    /// It has ended, and the client's connection has all of it.
     Over(Finish),
 }
 
 /// A head that waits for the first bytes of its body.
 struct Held {
-    /// `None` if it does not wait any more.
+    /// The end of the wait; `None` if it is over.
     until: Option<Pin<Box<Sleep>>>,
-    /// The response, if nothing but these bytes decides about it.
+    /// The response, if only these bytes are missing to decide about it.
     undecided: Option<Undecided>,
 }
 
-/// The end of a request, or of its first attempt.
+/// The end of a request, or of an attempt.
 #[derive(Clone, Copy)]
 pub(crate) enum Finish {
-    /// The client has its response.
+    /// The response is complete.
     Done,
-    /// The connection of the client ends with the response, which is truncated.
+    /// The response is truncated, and the client's connection ends with it.
     Close,
     /// The server rejected the request: it is sent again, without the options that were added.
     Again,
-    /// Nothing was sent on a connection that carried others before, or the server has not processed the request: it may be
-    /// sent again.
+    /// The request may be sent again: nothing of it was sent on a connection that carried others before, or the server has
+    /// not processed it.
     Unsent,
     /// The server switched protocols: the two connections become a tunnel.
     Switched,
 }
 
 impl<D: Down> Pump<D> {
-    /// A request of which nothing was sent. `up`: its connection, and the time since when that waits for it; `again`: its
-    /// next attempt, if it was edited.
+    /// A request of which nothing was sent. `ready`: the tick since which `up` waits for it; `again`: its second attempt, if
+    /// it was edited.
     pub(super) fn new(
         in_flight: Rc<InFlight>,
         (down, upload): (D, Upload),
@@ -143,9 +143,9 @@ impl<D: Down> Pump<D> {
         response.leave().map(|metered| (metered, up))
     }
 
-    /// Sends, reads and forwards as far as possible. An error comes in place of a response, or of its rest.
+    /// Sends, reads and forwards as far as possible. An error ends the request without a response, or within it.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<Finish, Stop>> {
-        // The bytes that may be read in this turn in each direction.
+        // The numbers of bytes that may still be read in this turn, in each direction.
         let (mut sent, mut answered) = (limits::TURN_READ_BYTES, limits::TURN_READ_BYTES);
         loop {
             let mut is_moving = false;
@@ -167,7 +167,7 @@ impl<D: Down> Pump<D> {
                 Poll::Pending => return self.watch(cx, buffers),
             }
             if sent == 0 || answered == 0 {
-                // Other connections have their turn first.
+                // The turns of other connections come first.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -179,7 +179,7 @@ impl<D: Down> Pump<D> {
         self.down.poll_gone(cx, buffers).map(|()| Err(Stop::ClientGone))
     }
 
-    /// Forwards a part of the request, if there is one: of what is in memory, or of what can be read.
+    /// Forwards a part of the request body: the next in memory, or else the next that can be read.
     fn poll_upload(
         &mut self,
         cx: &mut Context<'_>,
@@ -188,7 +188,7 @@ impl<D: Down> Pump<D> {
     ) -> Poll<Result<(), Stop>> {
         let Self { up, down, upload, in_flight, .. } = self;
         if ready!(up.poll_flush(cx, buffers)).is_err() {
-            // The server may have answered before: that shows what is read from it.
+            // The server may have answered before it closed the connection: the next read shows it.
             if !up.may_repeat() {
                 upload.break_off();
             }
@@ -209,7 +209,7 @@ impl<D: Down> Pump<D> {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes the head of the request, with as much of its body as is at hand.
+    /// Writes the head of the request, and the part of its body that has arrived.
     fn begin(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Result<(), Stop> {
         let Self { up, down, upload, in_flight, .. } = self;
         let is_given = upload.give_ahead(up, buffers);
@@ -218,7 +218,7 @@ impl<D: Down> Pump<D> {
         {
             return Ok(());
         }
-        // An error shows again when the rest is written.
+        // The next write returns the same error.
         let _ = up.write(cx, &[], buffers);
         Ok(())
     }
@@ -231,7 +231,7 @@ impl<D: Down> Pump<D> {
         }
     }
 
-    /// Forwards a part of the response, if there is one. Returns the end of the attempt.
+    /// Forwards a part of the response, if there is one. Returns the end of the attempt, once it has ended.
     fn poll_response(
         &mut self,
         cx: &mut Context<'_>,
@@ -256,7 +256,7 @@ impl<D: Down> Pump<D> {
         Poll::Ready(self.take(cx, received, buffers, false))
     }
 
-    /// Called when nothing can be read for now: forwards what waited long enough.
+    /// Forwards bytes that have waited long enough; called when nothing can be read.
     fn poll_overdue(
         &mut self,
         cx: &mut Context<'_>,
@@ -280,8 +280,8 @@ impl<D: Down> Pump<D> {
         }
     }
 
-    /// Takes what was received of the response: decides about it, and forwards it. `is_overdue`: a head that waits for its
-    /// body has waited long enough.
+    /// Decides about the received bytes of the response, and forwards them. `is_overdue`: a head that waits for its body has
+    /// waited long enough.
     fn take(
         &mut self,
         cx: &mut Context<'_>,
@@ -322,9 +322,9 @@ impl<D: Down> Pump<D> {
         Ok(None)
     }
 
-    /// Decides about the parts of the response that were received at `at`, and adds them for the client. Returns the end,
-    /// if it is among them. `unshown` becomes the range of the last payload, if it is shown to the exchange once it is
-    /// written: nothing of a body that is not edited depends on the exchange.
+    /// Decides about the parts of the response that were received at `at`, and adds them to the message for the client.
+    /// Returns the end, if it is among them. Sets `unshown` to the range of the last payload if the exchange gets it after
+    /// it was written, as with a body that is not edited.
     fn parts(
         &mut self,
         received: Received<'_>,
@@ -445,7 +445,7 @@ impl<D: Down> Pump<D> {
         Ok(Some(Finish::Unsent))
     }
 
-    /// Returns to the rejection of the first attempt, if there is one: the second got no response.
+    /// Returns to the rejection of the first attempt after the second got no response; false if there is none.
     fn fall_back(&mut self) -> bool {
         let rejected = self.again.take().and_then(|again| again.into_rejected());
         let Some(rejected) = rejected else { return false };
@@ -461,7 +461,7 @@ impl<D: Down> Pump<D> {
         self.phase = Phase::Held(Held { until: None, undecided: None });
     }
 
-    /// Ends the request, whose body is incomplete: the response, if it has begun, is truncated.
+    /// Ends the request after its body turned out to be incomplete. A response that has begun is truncated.
     fn break_off(&mut self, stop: Stop) -> Result<(), Stop> {
         match (&mut self.phase, stop) {
             (Phase::Answering(response), Stop::Reject(_)) => {

@@ -1,5 +1,5 @@
-//! The rest of an unstreamed answer whose client left: it is read for its counts, and discarded. The server has
-//! generated it already, and a client that takes the content and not the end is still charged.
+//! The rest of an unstreamed answer after its client left: it is read for its counts, and discarded. The server has
+//! generated all of it, and a client that leaves after the content and before the counts is still charged.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -14,8 +14,8 @@ use crate::wire::upstream::Upstream;
 use crate::wire::{Part, Received, Take, Wire as _};
 use crate::{clock, limits};
 
-/// Reads the rest of a response from its connection, in a task of its own, for at most [`limits::REST_TIME`]; ends when no
-/// byte arrives for [`limits::REST_IDLE`]. The exchange ends with this.
+/// Reads the rest of a response from its connection, in a task of its own, until its end, for at most [`limits::REST_TIME`]
+/// and until no byte arrives for [`limits::REST_IDLE`]. Then the exchange ends.
 pub(crate) fn read_upstream(connections: &Connections, mut metered: Metered, mut up: Upstream) {
     let buffers = Rc::clone(&connections.buffers);
     connections.read_on(async move {

@@ -1,6 +1,6 @@
-//! The slices of a buffered body, joined as they arrive. A large body gets a memory mapping of its own: the kernel
-//! allocates only the written pages and takes all of them back. The allocator would keep several times the memory of
-//! buffered bodies, as holes left by grown buffers.
+//! Joins the slices of a buffered body as they arrive. A large body gets a memory mapping of its own: the kernel allocates
+//! only the pages that are written, and frees all of them at the end. Buffers that grow would leave the allocator with
+//! several times the memory of the buffered bodies.
 
 use bytes::{Bytes, BytesMut};
 use memmap2::MmapMut;

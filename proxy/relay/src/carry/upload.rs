@@ -1,5 +1,5 @@
-//! The request body on its way to the upstream: each slice is passed to the exchange and forwarded in the same turn. What
-//! is read while there is no connection to the upstream, and a body that a decision depends on, are kept until then.
+//! The request body on its way to the upstream: each slice is passed to the exchange and forwarded in the same turn. Bytes
+//! that are read before there is a connection, and a body on which a decision depends, are kept until there is one.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -25,12 +25,12 @@ use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Wire as _};
 /// The body of one request.
 pub(crate) struct Upload {
     state: State,
-    /// True once the upstream is known to process the request.
+    /// True once the exchange counts the request as sent.
     is_counted: bool,
-    /// The part that was read and not yet given to the upstream's connection. Boxed: most bodies are forwarded as they
+    /// The part that was read and is not yet given to the upstream's connection. Boxed: most bodies are forwarded as they
     /// arrive.
     ahead: Option<Box<Ahead>>,
-    /// The rules for the fields that the client may not send, in trailers as in the head, if there may be trailers.
+    /// The rules for fields that the client may not send, if there may be trailers.
     resolver: Option<Box<TenantResolver>>,
 }
 
@@ -45,7 +45,7 @@ enum State {
     Given,
     /// All of it was sent.
     Sent,
-    /// The upstream, or the client, ended it.
+    /// The upstream or the client ended it early.
     Broken,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Ahead {
     pub(super) slices: VecDeque<Bytes>,
     /// The trailers, if all of the body was read.
     pub(super) trailers: HeaderMap,
-    /// Its part of the memory for buffered bodies.
+    /// The memory that is reserved for it, if it is buffered.
     pub(super) share: Option<Rc<Permit>>,
 }
 
@@ -85,10 +85,10 @@ impl Upload {
         self.ahead.get_or_insert_default()
     }
 
-    /// Records that the upstream processes the request: it has all of it, or answers.
+    /// Counts the request as sent, once: the upstream has all of it, or answers.
     pub(super) fn count(&mut self, in_flight: &InFlight) {
         if !std::mem::replace(&mut self.is_counted, true) {
-            in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
+            in_flight.meter(|metering| metering.exchange.sent());
         }
     }
 
@@ -112,12 +112,12 @@ impl Upload {
         matches!(self.state, State::Sent | State::Broken)
     }
 
-    /// Ends it before its end.
+    /// Ends it early.
     pub(super) fn break_off(&mut self) {
         (self.state, self.ahead) = (State::Broken, None);
     }
 
-    /// Puts slices back in front of what is in memory: the upstream has not processed them.
+    /// Puts slices that the upstream has not processed back in front of those in memory.
     pub(super) fn put_back(&mut self, slices: Vec<Bytes>) {
         if matches!(self.state, State::Given | State::Sent) {
             self.state = State::Read;
@@ -127,7 +127,7 @@ impl Upload {
         }
     }
 
-    /// Called once everything given was sent. Returns true if the body is sent completely with that.
+    /// Records that all bytes that were given are sent. Returns true if these were the last of the body.
     pub(super) fn was_flushed(&mut self) -> bool {
         let is_given = self.state == State::Given;
         if is_given {
@@ -136,8 +136,8 @@ impl Upload {
         is_given
     }
 
-    /// Gives the next piece of what is in memory to the upstream's connection, as much as its buffer holds, so that sent
-    /// memory can be released. Returns false if there was nothing.
+    /// Gives the next piece of the bytes in memory, or the end of the body, to the upstream's connection. A piece is as large
+    /// as a connection's buffer, so that the memory of sent pieces can be freed. Returns false if there is nothing to give.
     pub(super) fn give_ahead(&mut self, up: &mut Upstream, buffers: &Buffers) -> bool {
         let mut left = BUFFER_BYTES;
         let is_read = self.state == State::Read;
@@ -173,7 +173,7 @@ impl Upload {
     }
 
     /// Reads once from the client. An error ends the body.
-    pub(super) fn poll_read<'b>(
+    fn poll_read<'b>(
         &mut self,
         cx: &mut Context<'_>,
         (down, in_flight): (&mut impl Down, &Rc<InFlight>),
@@ -192,8 +192,8 @@ impl Upload {
         Poll::Ready(Ok(Received::of(read, buffer)))
     }
 
-    /// Takes what was received: passes it to the exchange, and its payload and its end to `give`.
-    pub(super) fn take(
+    /// Passes the received payload to the exchange, and payload and end to `give`.
+    fn take(
         &mut self,
         received: Received<'_>,
         (down, in_flight, buffers): (&mut impl Down, &Rc<InFlight>, &Buffers),
@@ -204,7 +204,7 @@ impl Upload {
             match part {
                 Part::Data { data, verbatim } => {
                     in_flight.uploading.moved(data.len());
-                    in_flight.metered.borrow_mut().with(|metering| metering.exchange.request_body(data));
+                    in_flight.meter(|metering| metering.exchange.request_body(data));
                     give(Part::Data { data, verbatim });
                 }
                 Part::End { mut trailers, verbatim } => {
@@ -225,16 +225,11 @@ impl Upload {
             }
             Ok(Take::Taken)
         });
-        match error {
-            Some(error) => Err(self.fail(in_flight, error)),
-            None => {
-                debug_assert!(taken.is_ok(), "nothing stops a body");
-                Ok(())
-            }
-        }
+        debug_assert!(taken.is_ok(), "nothing stops a body");
+        error.map_or(Ok(()), |error| Err(self.fail(in_flight, error)))
     }
 
-    /// Forwards the next slice. Returns its bytes.
+    /// Forwards the next slice. Returns the number of its bytes.
     pub(super) fn poll_forward(
         &mut self,
         cx: &mut Context<'_>,
@@ -259,7 +254,7 @@ impl Upload {
         Poll::Ready(Ok(slice.len()))
     }
 
-    /// Reads the next slice, and passes its payload to `keep`. Returns the trailers if it is the last.
+    /// Reads the next slice, and passes its payload to `keep`. Returns the trailers if it is the last slice.
     pub(super) fn poll_ahead(
         &mut self,
         cx: &mut Context<'_>,

@@ -12,5 +12,5 @@ pub(crate) fn list_bytes(fields: &HeaderMap) -> usize {
     text_bytes(fields) + fields.len() * FIELD_BYTES
 }
 
-/// Bytes of a field in HTTP/2's size in addition to its name and value.
+/// Bytes that HTTP/2 adds for each field.
 const FIELD_BYTES: usize = 32;

@@ -59,7 +59,7 @@ impl IdlePool {
     /// Returns a connection that is ready for another request; the oldest is dropped if the pool is full. `streamed`:
     /// the length of its response was unknown at its beginning.
     pub(crate) fn give(&self, mut connection: UpstreamSocket, streamed: bool) {
-        connection.release();
+        connection.charge(None);
         let now = clock::now();
         if self.size == 0 || streamed && self.rest.is_pointless(now) {
             return;

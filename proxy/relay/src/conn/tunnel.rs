@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 
 use crate::capacity::Permit;
 use crate::limits;
-use crate::session::{Close, Session};
+use crate::session::Session;
 
 /// The upstream's side of a tunnel.
 pub(crate) struct UpstreamIo {
@@ -33,18 +33,22 @@ pub(crate) async fn run(
 ) {
     let UpstreamIo { stream: mut upstream, first: received, places: _places } = upstream_io;
     let mut session = Contained(session);
-    let received = session.received(&received).unwrap_or(received);
+    let received = session.with(|session| session.received(&received)).flatten().unwrap_or(received);
     let (mut up, mut down) = (Direction::new(Bytes::new()), Direction::new(received));
     let mut left = pin!(left);
     let mut deserted: Option<Pin<Box<Sleep>>> = None;
     let end = poll_fn(|cx| {
-        let sent = up.poll_copy(cx, &mut client, &mut upstream, |bytes| session.sent(bytes));
-        let received = down.poll_copy(cx, &mut upstream, &mut client, |bytes| session.received(bytes));
+        let sent = up.poll_copy(cx, &mut client, &mut upstream, |bytes| {
+            session.with(|session| session.sent(bytes)).flatten()
+        });
+        let received = down.poll_copy(cx, &mut upstream, &mut client, |bytes| {
+            session.with(|session| session.received(bytes)).flatten()
+        });
         if up.is_blocked() && left.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
         let is_upstream_first = down.end != End::Open && up.end == End::Open;
-        if down.end == End::Closed && session.is_watching() {
+        if down.end == End::Closed && session.0.is_some() {
             // A WebSocket cannot be half closed: the upstream reads nothing that the client still sends.
             let limit = || Box::pin(tokio::time::sleep(limits::CLIENT_CLOSE));
             if deserted.get_or_insert_with(limit).as_mut().poll(cx).is_ready() {
@@ -58,16 +62,17 @@ pub(crate) async fn run(
             (Poll::Ready(Err(Fault::Receiver)), _) | (_, Poll::Ready(Err(Fault::Sender))) => {
                 // A client that has closed its half may be the reason.
                 if up.end == End::Open {
-                    session.upstream_closed();
+                    session.with(Session::upstream_closed);
                 }
                 Poll::Ready(None)
             }
             (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(None),
             _ => {
                 if is_upstream_first {
-                    session.upstream_closed();
+                    session.with(Session::upstream_closed);
                 }
-                session.close(cx).map_or(Poll::Pending, |close| Poll::Ready(Some(close)))
+                let close = session.with(|session| session.close(cx)).flatten();
+                close.map_or(Poll::Pending, |close| Poll::Ready(Some(close)))
             }
         }
     })
@@ -98,27 +103,6 @@ async fn discard(from: &mut (impl AsyncRead + Unpin)) {
 struct Contained(Option<Box<Session>>);
 
 impl Contained {
-    fn sent(&mut self, bytes: &[u8]) -> Option<Bytes> {
-        self.with(|session| session.sent(bytes)).flatten()
-    }
-
-    fn received(&mut self, bytes: &[u8]) -> Option<Bytes> {
-        self.with(|session| session.received(bytes)).flatten()
-    }
-
-    fn upstream_closed(&mut self) {
-        self.with(Session::upstream_closed);
-    }
-
-    fn close(&mut self, cx: &mut Context<'_>) -> Option<Close> {
-        self.with(|session| session.close(cx)).flatten()
-    }
-
-    /// Returns true if the tunnel has a session.
-    fn is_watching(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// Calls the session. A panic ends it, and is counted.
     fn with<R>(&mut self, show: impl FnOnce(&mut Session) -> R) -> Option<R> {
         let session = self.0.as_mut()?;

@@ -28,7 +28,7 @@ impl UpstreamSocket {
         (self.stream, self.place)
     }
 
-    /// Charges it to the holder of its next request.
+    /// Charges it to the holder of its request, or to none while it is idle.
     pub(crate) fn charge(&mut self, holder: Option<Arc<Holder>>) {
         self.place.charge(holder);
     }
@@ -53,13 +53,8 @@ impl UpstreamSocket {
     /// Returns true if it can carry another request, by the state that its socket had at the runtime's last poll of all
     /// sockets; `asks_kernel`: by its present state.
     pub(super) fn is_usable(&mut self, asks_kernel: bool) -> bool {
-        // Whatever can be read is the end of the connection, or belongs to no response.
+        // Anything that can be read is the end of the connection, or bytes that belong to no response.
         let mut unawaited = Context::from_waker(Waker::noop());
         self.poll_read(&mut unawaited, &mut [0]).is_pending() && (!asks_kernel || self.stream.is_alive())
-    }
-
-    /// Charges it to no holder while it is idle.
-    pub(super) fn release(&mut self) {
-        self.place.charge(None);
     }
 }

@@ -1,8 +1,8 @@
-//! The gate: whether the tenant may spend, and on this model. It is checked before anything goes upstream, and only if
-//! there is a gate. If the body names the tenant, the body is buffered first, within the bound of all buffered bodies;
-//! a request with a longer body belongs to the default tenant, and one without memory for it is rejected. The body is
-//! also buffered if the budget's terms depend on it. A request to switch protocols is checked by its head; on a metered WebSocket,
-//! each message that asks for an answer is checked again.
+//! Admission of a request by the gate: whether its tenant may spend, and on this model. It comes before anything is sent
+//! upstream. If the body names the tenant, the body is buffered first, within the bound of all buffered bodies; a request
+//! with a longer body belongs to the default tenant, and one without memory for it is rejected. The body is also buffered if
+//! the budget's terms depend on it. A request to switch protocols is checked by its head; on a metered WebSocket, each
+//! message that asks for an answer is checked again.
 
 use std::sync::Arc;
 
@@ -13,10 +13,18 @@ use tenant::TenantIdentity;
 use super::answer::Answer;
 use super::gathered::Gathered;
 use super::in_flight::InFlight;
-use super::kind::RequestKind;
 use crate::rejection::Known;
 use crate::state::WorkerState;
 use crate::{Gap, Gate, Metering, RequestedModel, Terms, UnknownPaths, UsageStep, clock};
+
+/// The facts of a request's head by which a gate refuses it.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestKind {
+    /// True if it starts detached work.
+    pub(crate) is_batch: bool,
+    /// True if no known endpoint takes its method.
+    pub(crate) is_unusual: bool,
+}
 
 /// Checks the gate, if there is one. Returns the terms of the request's tenant; `None` if they depend on the body and
 /// that is not given: it is buffered then. A rejected request makes no record.
@@ -25,9 +33,9 @@ pub(crate) fn admit(
     kind: RequestKind,
     body: Option<&Gathered>,
 ) -> Result<Option<Terms>, Answer> {
-    if matches!(body, Some(Gathered::Crowded)) {
+    if matches!(body, Some(Gathered::NoMemory)) {
         // Without its body its tenant is unknown.
-        let dialect = in_flight.metered.borrow_mut().with(|metering| metering.exchange.dialect());
+        let dialect = in_flight.meter(|metering| metering.exchange.dialect());
         return Err(Answer::no_gather_room(dialect.unwrap_or(Dialect::Unknown)));
     }
     let worker = &in_flight.worker;
@@ -48,19 +56,19 @@ fn admit_spending(
     kind: RequestKind,
     body: Option<&Gathered>,
 ) -> Result<Option<Terms>, Answer> {
-    let asks = in_flight.metered.borrow_mut().with(|metering| metering.exchange.tenant().is_none());
+    let asks = in_flight.meter(|metering| metering.exchange.tenant().is_none());
     match body {
         None if asks == Some(true) => return Ok(None),
-        Some(Gathered::Not) if asks == Some(true) => {
-            in_flight.metered.borrow_mut().with(|metering| metering.resolve_tenant());
+        Some(Gathered::TooLarge) if asks == Some(true) => {
+            in_flight.meter(|metering| metering.resolve_tenant());
         }
         _ => {}
     }
     refuse_if(in_flight, |metering| over_budget(gate, metering))?;
-    if in_flight.metered.borrow_mut().with(|metering| metering.fetches_detached()) == Some(true) {
+    if in_flight.meter(|metering| metering.fetches_detached()) == Some(true) {
         return Ok(Some(Terms::default()));
     }
-    let terms = in_flight.metered.borrow_mut().with(|metering| {
+    let terms = in_flight.meter(|metering| {
         let terms = metering.exchange.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
         if terms.unknown_paths == UnknownPaths::Meter {
             metering.exchange.read_by_shape();
@@ -73,12 +81,12 @@ fn admit_spending(
         _ => (terms.refuse_unknown_methods && kind.is_unusual).then_some(Gap::UnknownMethod),
     };
     refuse_if(in_flight, |metering| unmetered(gate, metering, gap(metering)?))?;
-    let needs_body = in_flight.metered.borrow_mut().with(|metering| {
-        let minds = metering.exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
-        let judges = minds || terms.refuse_unreadable;
+    let needs_body = in_flight.meter(|metering| {
+        let is_restricted = metering.exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
+        let needs_model = is_restricted || terms.refuse_unreadable;
         terms.refuse_uncountable
             || metering.exchange.is_decided_by_body()
-            || judges && !metering.exchange.is_readable()
+            || needs_model && !metering.exchange.is_readable()
     });
     if needs_body == Some(true) && body.is_none() {
         return Ok(None);
@@ -123,7 +131,7 @@ pub(crate) fn admit_uncounted(
 /// Rejects a batch and a response in the background: their tokens are fetched by requests that are not metered. Returns
 /// false if the body is needed first.
 fn admit_attached(in_flight: &InFlight, kind: RequestKind, body: Option<&Gathered>) -> Result<bool, Answer> {
-    let may_detach = in_flight.metered.borrow_mut().with(|metering| metering.may_detach());
+    let may_detach = in_flight.meter(|metering| metering.may_detach());
     if may_detach == Some(true) && body.is_none() {
         return Ok(false);
     }
@@ -166,8 +174,8 @@ fn unmetered(gate: &Gate, metering: &Metering, gap: Gap) -> Option<Answer> {
     Some(Answer::unmetered(metering.exchange.dialect(), gap, gate.message(metering.exchange.tenant()?, gap)))
 }
 
-/// Checks the gate, if there is one, for a request that would become a tunnel, or is checked by its head alone. `session`:
-/// the dialect of its messages, if they are metered, and the models that its head names.
+/// Checks the gate, if there is one, for a request that would become a tunnel, or is checked by its head alone. `dialect`:
+/// that of its messages, if they are metered; `models`: those that its head names.
 pub(crate) fn admit_tunnel(
     worker: &WorkerState,
     upstream: usize,

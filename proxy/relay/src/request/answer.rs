@@ -9,36 +9,50 @@ use http1::Fault;
 use scan::{Dialect, ErrorShape};
 
 use crate::request::error_body::ErrorBody;
-use crate::request::policy::Violation;
 use crate::{Gap, Refusal, Refused};
 
 /// An answer of the proxy.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// Its status.
     pub(crate) status: StatusCode,
     /// The reason for the metric.
     pub(crate) refusal: Refusal,
-    code: &'static str,
+    /// A stable code for programs.
+    pub(crate) code: &'static str,
     message: String,
     shape: ErrorShape,
     retry_after_s: Option<u64>,
 }
 
 impl Answer {
+    /// An answer in OpenAI's error shape.
+    fn new(status: StatusCode, refusal: Refusal, code: &'static str, message: impl Into<String>) -> Self {
+        let (message, shape) = (message.into(), ErrorShape::Openai);
+        Self { status, refusal, code, message, shape, retry_after_s: None }
+    }
+
+    /// The same in the error shape of `dialect`.
+    fn shaped(self, dialect: Dialect) -> Self {
+        Self { shape: dialect.error_shape(), ..self }
+    }
+
+    /// The same with `Retry-After`.
+    fn after(self, seconds: u64) -> Self {
+        Self { retry_after_s: Some(seconds), ..self }
+    }
+
     /// The error message: the event, the responsible side, and the remedy.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// The request breaks a rule.
-    pub(crate) fn refused(violation: Violation) -> Self {
-        let Violation { status, refusal, code, message } = violation;
+    /// The request breaks a rule. `message`: its fault.
+    pub(crate) fn refused(status: StatusCode, refusal: Refusal, code: &'static str, message: &str) -> Self {
         let message = format!("tokenmeter did not forward this request: {message}. Fix the client.");
-        Self { status, refusal, code, message, shape: ErrorShape::Openai, retry_after_s: None }
+        Self::new(status, refusal, code, message)
     }
 
-    /// The bytes of an HTTP/1.1 client are not a request, or do not say where its body ends.
+    /// The bytes of an HTTP/1.1 client are not a request, or its framing is not valid.
     pub(crate) fn not_a_request(fault: Fault) -> Self {
         let code = match fault {
             Fault::Target => "invalid_target",
@@ -49,132 +63,83 @@ impl Answer {
             _ => "invalid_framing",
         };
         let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST);
-        Self::refused(Violation { status, refusal: Refusal::Framing, code, message: fault.message() })
+        Self::refused(status, Refusal::Framing, code, fault.message())
     }
 
     /// The target is too long under the upstream's prefix.
     pub(crate) fn target_too_long() -> Self {
-        Self::refused(Violation {
-            status: StatusCode::URI_TOO_LONG,
-            refusal: Refusal::Target,
-            code: "target_too_long",
-            message: "its target is too long",
-        })
+        let status = StatusCode::URI_TOO_LONG;
+        Self::refused(status, Refusal::Target, "target_too_long", "its target is too long")
     }
 
     /// The request body is incomplete, and the client has not left.
     pub(crate) fn malformed_body() -> Self {
-        Self::refused(Violation {
-            status: StatusCode::BAD_REQUEST,
-            refusal: Refusal::Framing,
-            code: "invalid_framing",
-            message: "its body is not framed as its head says",
-        })
+        let message = "its body is not framed as its head says";
+        Self::refused(StatusCode::BAD_REQUEST, Refusal::Framing, "invalid_framing", message)
     }
 
     /// No connection to the upstream.
     pub(crate) fn unreachable(upstream: &str, why: &str) -> Self {
-        Self {
-            status: StatusCode::BAD_GATEWAY,
-            refusal: Refusal::UpstreamUnreachable,
-            code: "upstream_unreachable",
-            message: format!(
-                "tokenmeter could not connect to the inference server '{upstream}' ({why}). The request \
-                 was not sent. Check that the server runs and that its address is right."
-            ),
-            shape: ErrorShape::Openai,
-            retry_after_s: None,
-        }
+        let message = format!(
+            "tokenmeter could not connect to the inference server '{upstream}' ({why}). The request was not sent. \
+             Check that the server runs and that its address is right."
+        );
+        Self::new(StatusCode::BAD_GATEWAY, Refusal::UpstreamUnreachable, "upstream_unreachable", message)
     }
 
     /// The upstream did not accept a connection in time.
     pub(crate) fn connect_timeout(upstream: &str, why: &str) -> Self {
-        Self {
-            status: StatusCode::GATEWAY_TIMEOUT,
-            refusal: Refusal::UpstreamUnreachable,
-            code: "upstream_connect_timeout",
-            message: format!(
-                "tokenmeter could not connect to the inference server '{upstream}': {why}. The request was not \
-                 sent; it may be tried again."
-            ),
-            shape: ErrorShape::Openai,
-            retry_after_s: None,
-        }
+        let message = format!(
+            "tokenmeter could not connect to the inference server '{upstream}': {why}. The request was not sent; it \
+             may be tried again."
+        );
+        let status = StatusCode::GATEWAY_TIMEOUT;
+        Self::new(status, Refusal::UpstreamUnreachable, "upstream_connect_timeout", message)
     }
 
     /// TLS with the upstream failed.
     pub(crate) fn tls(upstream: &str, why: &str) -> Self {
-        Self {
-            status: StatusCode::BAD_GATEWAY,
-            refusal: Refusal::UpstreamUnreachable,
-            code: "upstream_tls",
-            message: format!(
-                "tokenmeter could not use the inference server '{upstream}': {why}. No answer was received; the \
-                 operator of tokenmeter or of the server has to correct this."
-            ),
-            shape: ErrorShape::Openai,
-            retry_after_s: None,
-        }
+        let message = format!(
+            "tokenmeter could not use the inference server '{upstream}': {why}. No answer was received; the operator \
+             of tokenmeter or of the server has to correct this."
+        );
+        Self::new(StatusCode::BAD_GATEWAY, Refusal::UpstreamUnreachable, "upstream_tls", message)
     }
 
-    /// The upstream broke off before its answer; `how`, as the rest of a sentence that begins with the server.
+    /// The upstream broke off before its answer. `how`: the rest of a sentence that begins with the server.
     pub(crate) fn broken(upstream: &str, how: &str) -> Self {
-        Self {
-            status: StatusCode::BAD_GATEWAY,
-            refusal: Refusal::UpstreamBroken,
-            code: "upstream_broken",
-            message: format!(
-                "The inference server '{upstream}' {how} before it answered. It may have started on the request: \
-                 look at its log before trying again."
-            ),
-            shape: ErrorShape::Openai,
-            retry_after_s: None,
-        }
+        let message = format!(
+            "The inference server '{upstream}' {how} before it answered. It may have started on the request: look at \
+             its log before trying again."
+        );
+        Self::new(StatusCode::BAD_GATEWAY, Refusal::UpstreamBroken, "upstream_broken", message)
     }
 
     /// The upstream refused the request each time it was sent, and processed nothing of it.
     pub(crate) fn unprocessed(upstream: &str) -> Self {
-        Self {
-            status: StatusCode::BAD_GATEWAY,
-            refusal: Refusal::UpstreamBroken,
-            code: "upstream_refused",
-            message: format!(
-                "The inference server '{upstream}' refused the request before it processed any of it (HTTP/2: \
-                 REFUSED_STREAM or GOAWAY). It is at a limit or shuts down; the request may be tried again."
-            ),
-            shape: ErrorShape::Openai,
-            retry_after_s: Some(1),
-        }
+        let message = format!(
+            "The inference server '{upstream}' refused the request before it processed any of it (HTTP/2: \
+             REFUSED_STREAM or GOAWAY). It is at a limit or shuts down; the request may be tried again."
+        );
+        Self::new(StatusCode::BAD_GATEWAY, Refusal::UpstreamBroken, "upstream_refused", message).after(1)
     }
 
     /// The upstream's connection is open, but nothing answers on it.
     pub(crate) fn silent(upstream: &str) -> Self {
-        Self {
-            status: StatusCode::GATEWAY_TIMEOUT,
-            refusal: Refusal::UpstreamBroken,
-            code: "upstream_silent",
-            message: format!(
-                "The inference server '{upstream}' did not answer an HTTP/2 PING in time, so its connection was \
-                 closed. It may have started on the request: check that it runs and is reachable."
-            ),
-            shape: ErrorShape::Openai,
-            retry_after_s: None,
-        }
+        let message = format!(
+            "The inference server '{upstream}' did not answer an HTTP/2 PING in time, so its connection was closed. \
+             It may have started on the request: check that it runs and is reachable."
+        );
+        Self::new(StatusCode::GATEWAY_TIMEOUT, Refusal::UpstreamBroken, "upstream_silent", message)
     }
 
-    /// The upstream answered with something that is not HTTP.
+    /// The upstream's answer cannot be forwarded. `fault`: the rest of a sentence that begins with the server.
     pub(crate) fn invalid(upstream: &str, fault: &str) -> Self {
-        Self {
-            status: StatusCode::BAD_GATEWAY,
-            refusal: Refusal::UpstreamInvalid,
-            code: "upstream_invalid",
-            message: format!(
-                "The inference server '{upstream}' {fault}. tokenmeter cannot forward that answer; check \
-                 that the address is the server's HTTP port."
-            ),
-            shape: ErrorShape::Openai,
-            retry_after_s: None,
-        }
+        let message = format!(
+            "The inference server '{upstream}' {fault}. tokenmeter cannot forward that answer; check that the \
+             address is the server's HTTP port."
+        );
+        Self::new(StatusCode::BAD_GATEWAY, Refusal::UpstreamInvalid, "upstream_invalid", message)
     }
 
     /// The upstream sent too many interim responses.
@@ -184,112 +149,63 @@ impl Answer {
 
     /// The tenant may not spend at the moment; in the error shape of `dialect`.
     pub(crate) fn over_budget(dialect: Dialect, refused: Refused) -> Self {
-        Self {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            refusal: Refusal::Budget,
-            code: "budget_exceeded",
-            message: refused.message.into(),
-            shape: dialect.error_shape(),
-            retry_after_s: Some(refused.retry_after_s),
-        }
+        let Refused { message, retry_after_s } = refused;
+        let answer = Self::new(StatusCode::TOO_MANY_REQUESTS, Refusal::Budget, "budget_exceeded", message);
+        answer.shaped(dialect).after(retry_after_s)
     }
 
     /// The tenant may not use that model; in the error shape of `dialect`.
     pub(crate) fn unpriced(dialect: Dialect, message: Box<str>) -> Self {
-        Self {
-            status: StatusCode::FORBIDDEN,
-            refusal: Refusal::Unpriced,
-            code: "model_unpriced",
-            message: message.into(),
-            shape: dialect.error_shape(),
-            retry_after_s: None,
-        }
+        Self::new(StatusCode::FORBIDDEN, Refusal::Unpriced, "model_unpriced", message).shaped(dialect)
     }
 
     /// The work would continue after its client left; in the error shape of `dialect`.
     pub(crate) fn detached(dialect: Dialect) -> Self {
-        Self {
-            status: StatusCode::FORBIDDEN,
-            refusal: Refusal::Detached,
-            code: "background_refused",
-            message:
-                "Batches and responses in the background are refused here, because they cannot be counted: a \
-                      budget is enforced. The request was not sent. Ask without `background` and one by one, or \
-                      ask the operator of tokenmeter to set `detached_work: allow`."
-                    .into(),
-            shape: dialect.error_shape(),
-            retry_after_s: None,
-        }
+        let message = "Batches and responses in the background are refused here, because they cannot be counted: a \
+                       budget is enforced. The request was not sent. Ask without `background` and one by one, or ask \
+                       the operator of tokenmeter to set `detached_work: allow`.";
+        Self::new(StatusCode::FORBIDDEN, Refusal::Detached, "background_refused", message).shaped(dialect)
     }
 
     /// The tenant may not use what cannot be fully metered; in the error shape of `dialect`.
     pub(crate) fn unmetered(dialect: Dialect, gap: Gap, message: Box<str>) -> Self {
-        Self {
-            status: StatusCode::FORBIDDEN,
-            refusal: match gap {
-                Gap::UnknownPath | Gap::UnknownMethod => Refusal::UnknownPath,
-                Gap::Unreadable => Refusal::Unreadable,
-                Gap::Uncountable => Refusal::Uncountable,
-            },
-            code: gap.name(),
-            message: message.into(),
-            shape: dialect.error_shape(),
-            retry_after_s: None,
-        }
+        let refusal = match gap {
+            Gap::UnknownPath | Gap::UnknownMethod => Refusal::UnknownPath,
+            Gap::Unreadable => Refusal::Unreadable,
+            Gap::Uncountable => Refusal::Uncountable,
+        };
+        Self::new(StatusCode::FORBIDDEN, refusal, gap.name(), message).shaped(dialect)
     }
 
     /// The proxy has reached one of its own limits.
     pub(crate) fn overloaded() -> Self {
-        Self {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            refusal: Refusal::Overload,
-            code: "proxy_overloaded",
-            message: "tokenmeter is out of file descriptors or memory. The request was not sent; try again \
-                      in a moment, and raise the proxy's limits."
-                .to_owned(),
-            shape: ErrorShape::Openai,
-            retry_after_s: Some(1),
-        }
+        let message = "tokenmeter is out of file descriptors or memory. The request was not sent; try again in a \
+                       moment, and raise the proxy's limits.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Refusal::Overload, "proxy_overloaded", message).after(1)
     }
 
     /// The client sent its body too slowly.
     pub(crate) fn slow_body() -> Self {
-        Self::refused(Violation {
-            status: StatusCode::REQUEST_TIMEOUT,
-            refusal: Refusal::SlowBody,
-            code: "request_body_timeout",
-            message: "its body came too slowly",
-        })
+        let status = StatusCode::REQUEST_TIMEOUT;
+        Self::refused(status, Refusal::SlowBody, "request_body_timeout", "its body came too slowly")
     }
 
     /// The upstream has its maximum of requests.
     pub(crate) fn upstream_full(upstream: &str) -> Self {
-        Self {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            refusal: Refusal::UpstreamFull,
-            code: "upstream_full",
-            message: format!(
-                "The inference server '{upstream}' has as many requests as tokenmeter may send it at once, or \
-                 as this client may have. The request was not answered; try again in a moment."
-            ),
-            shape: ErrorShape::Openai,
-            retry_after_s: Some(1),
-        }
+        let message = format!(
+            "The inference server '{upstream}' has as many requests as tokenmeter may send it at once, or as this \
+             client may have. The request was not answered; try again in a moment."
+        );
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Refusal::UpstreamFull, "upstream_full", message).after(1)
     }
 
     /// The request must be read before it may pass, and there is no memory for it; in the error shape of `dialect`.
     pub(crate) fn no_gather_room(dialect: Dialect) -> Self {
-        Self {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            refusal: Refusal::GatherRoom,
-            code: "proxy_overloaded",
-            message:
-                "tokenmeter has to read this request before it may pass, and has no memory for it at the \
-                      moment. The request was not sent; try again in a moment."
-                    .to_owned(),
-            shape: dialect.error_shape(),
-            retry_after_s: Some(1),
-        }
+        let message = "tokenmeter has to read this request before it may pass, and has no memory for it at the \
+                       moment. The request was not sent; try again in a moment.";
+        let answer =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, Refusal::GatherRoom, "proxy_overloaded", message);
+        answer.shaped(dialect).after(1)
     }
 
     /// Makes the response. `close` ends the client's connection after it, which is necessary while some of the request

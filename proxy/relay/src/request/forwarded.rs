@@ -53,9 +53,7 @@ pub(crate) fn append(fields: &mut HeaderMap, sender: Sender) {
 
 /// Removes these fields, of a head or of trailers.
 pub(crate) fn remove(fields: &mut HeaderMap) {
-    for field in [&FOR, &PROTO, &HOST_OF_CLIENT, &FORWARDED] {
-        headers::take_out(fields, field);
-    }
+    headers::retain(fields, |name| ![FOR, PROTO, HOST_OF_CLIENT, FORWARDED].contains(name));
 }
 
 /// Adds an element to a field's list, as one line.

@@ -4,12 +4,12 @@ use bytes::Bytes;
 
 /// The result of buffering a body.
 pub(crate) enum Gathered {
-    /// The whole body. Trailers may follow it, which do not protect its bytes.
+    /// The whole body. If it has trailers, they contain no digest or signature of it.
     Whole(Bytes),
-    /// The whole body, but its trailers protect its bytes: it is forwarded unchanged.
+    /// The whole body, but its trailers contain a digest or a signature of it: it is forwarded unchanged.
     Sealed,
-    /// It is too large: it is forwarded as it arrives.
-    Not,
-    /// There was no memory for it, or it was silent while there was none for another.
-    Crowded,
+    /// The body is too large to be buffered: it is forwarded as it arrives.
+    TooLarge,
+    /// There was no memory for it, or its client was silent while there was none for another body.
+    NoMemory,
 }

@@ -1,8 +1,8 @@
-//! Hop-by-hop fields end at each hop; all others pass: same names, same values, same order (law 1). Nothing is added
-//! here: no `Via`, no `X-Forwarded-For`.
+//! Header fields on their way through the proxy. Hop-by-hop fields end at each hop; all others pass: same names, same
+//! values, same order (law 1). Nothing is added here: no `Via`, no `X-Forwarded-For`.
 //!
-//! RFC 9110 §7.6.1: the fixed list, and the fields that `Connection` names, except those for the message's own framing
-//! and address. These are never removed because a peer listed them.
+//! Hop-by-hop (RFC 9110 §7.6.1) are a fixed list and the fields that `Connection` names, except those for the message's own
+//! framing and address.
 
 use http::HeaderMap;
 use http::header::{
@@ -16,8 +16,7 @@ use http::header::{
 pub(crate) fn for_upstream(headers: HeaderMap, upgrade: bool) -> HeaderMap {
     let trailers = lists(&headers, &TE, "trailers");
     strip(headers, upgrade, |name, value| match *name {
-        // The proxy accepts and forwards trailers, so the upstream may send them; other codings were offered to this
-        // hop only.
+        // The proxy forwards trailers, so the upstream may send them. Other codings were offered to this hop only.
         TE if trailers => Some(HeaderValue::from_static("trailers")),
         TE => None,
         // The client's 100-continue is answered on its own hop, when the upstream takes the body.
@@ -45,18 +44,21 @@ pub(crate) fn join_cookies(headers: &mut HeaderMap) {
 
 /// Removes every field of this name, and keeps the order of the others.
 pub(crate) fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
-    if headers.contains_key(field) {
-        let others = headers.iter().filter(|(name, _)| *name != field);
-        *headers = others.map(|(name, value)| (name.clone(), value.clone())).collect();
-    }
+    retain(headers, |name| name != field);
 }
 
-/// Keeps the trailers that may change no message, wherever a receiver puts them: they neither frame, route nor authorise it,
-/// nor describe its body (RFC 9110 §6.5.1).
+/// Removes trailers that would change the message if its receiver added them to the head: those that frame, route or
+/// authorise it, or describe its body (RFC 9110 §6.5.1).
 pub(crate) fn keep_trailers(trailers: &mut HeaderMap) {
-    if !trailers.keys().all(may_trail) {
-        let kept = trailers.iter().filter(|(name, _)| may_trail(name));
-        *trailers = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    retain(trailers, may_trail);
+}
+
+/// Removes all other fields. It copies those that it keeps, because a removal from a `HeaderMap` moves the last field into
+/// the gap, and the order must stay.
+pub(crate) fn retain(headers: &mut HeaderMap, keeps: impl Fn(&HeaderName) -> bool) {
+    if !headers.keys().all(&keeps) {
+        let kept = headers.iter().filter(|(name, _)| keeps(name));
+        *headers = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
     }
 }
 
@@ -75,12 +77,11 @@ fn may_trail(name: &HeaderName) -> bool {
             | PROXY_AUTHORIZATION
             | RANGE
             | SET_COOKIE
-            | TE
             | TRAILER
             | TRANSFER_ENCODING
             | WWW_AUTHENTICATE
     );
-    // A digest of the content is known behind it only (RFC 9530).
+    // The digest of a content is known only after it (RFC 9530).
     let is_of_body = text.starts_with("content-") && text != "content-digest";
     !(is_head || is_of_body || text.starts_with("if-") || is_hop_by_hop(name))
 }
@@ -98,22 +99,16 @@ pub(crate) fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> boo
 
 /// The elements of a comma-separated field, over all its lines, without empty ones.
 pub(crate) fn tokens<'h>(headers: &'h HeaderMap, field: &HeaderName) -> impl Iterator<Item = &'h [u8]> {
-    headers
-        .get_all(field)
-        .iter()
-        .flat_map(|line| line.as_bytes().split(|byte| *byte == b','))
-        .map(<[u8]>::trim_ascii)
-        .filter(|token| !token.is_empty())
+    headers.get_all(field).iter().flat_map(|line| http1::tokens(line.as_bytes()))
 }
 
-/// Copies the remaining fields. It copies because a removal from a `HeaderMap` moves the last field into the gap, and
-/// the order must stay.
+/// Removes the fields that end at this hop; `keep` changes or removes others.
 fn strip(
     headers: HeaderMap,
     upgrade: bool,
     keep: impl Fn(&HeaderName, HeaderValue) -> Option<HeaderValue>,
 ) -> HeaderMap {
-    if !headers.keys().any(|name| is_hop_by_hop(name) || matches!(*name, TE | EXPECT)) {
+    if !headers.keys().any(|name| is_hop_by_hop(name) || *name == EXPECT) {
         return headers;
     }
     let named: Vec<HeaderName> = tokens(&headers, &CONNECTION)
@@ -144,12 +139,11 @@ fn strip(
 }
 
 fn is_hop_by_hop(name: &HeaderName) -> bool {
-    matches!(*name, CONNECTION | UPGRADE)
-        || matches!(name.as_str(), "keep-alive" | "proxy-connection" | "http2-settings")
+    http1::is_hop_by_hop(name.as_str())
 }
 
-/// Returns true for a field that is never removed because a peer listed it: the message would change its meaning. `TE`
-/// has its own rule.
+/// Returns true for a field that stays although `Connection` names it: without it, the message would have another meaning.
+/// `TE` has a rule of its own.
 pub(crate) fn is_framing(name: &HeaderName) -> bool {
     matches!(*name, CONTENT_LENGTH | TRANSFER_ENCODING | TRAILER | HOST | TE)
 }

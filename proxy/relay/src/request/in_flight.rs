@@ -1,9 +1,10 @@
-//! One request in flight: the state that its upload, its upstream connection and its response body share. Its drop is
-//! the end of the request, whatever the outcome.
+//! One request in flight: the state that its decisions, its pump and the sweep share. Its drop is the end of the request,
+//! whatever the outcome.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use meter::{DEFAULT_TENANT, Tick};
@@ -28,18 +29,18 @@ enum Phase {
         /// Its bytes that are buffered because a decision depends on all of it.
         gathered_bytes: usize,
     },
-    /// No more of its body comes, and no response has begun.
+    /// Its body has ended, and no response has begun.
     Waiting(UploadEnd),
-    /// Its response has begun. `None`: more of its body may come.
+    /// Its response has begun. `None`: its body has not ended.
     Answering(Option<UploadEnd>),
 }
 
 /// The end of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UploadEnd {
-    /// All of it was forwarded to the upstream connection.
+    /// All of it was received, at this tick.
     Complete(Tick),
-    /// It is incomplete, and no more will come.
+    /// It is truncated, or invalid.
     Failed,
 }
 
@@ -61,7 +62,7 @@ pub(crate) struct InFlight {
     // What each frame uses stands together.
     pub(crate) client: Rc<Client>,
     pub(crate) metered: RefCell<Metered>,
-    /// Its stream, with HTTP/2; with HTTP/1, the client's socket carries this request alone.
+    /// Its stream, if the client uses HTTP/2; with HTTP/1.1, the client's socket carries this request alone.
     pub(crate) stream: Option<Rc<Stream>>,
     phase: Cell<Phase>,
     /// The holder that is charged for its resources; without one, no share limits it.
@@ -83,7 +84,7 @@ impl InFlight {
         metered: Metered,
         (is_http1, may_pause): (bool, bool),
     ) -> Rc<Self> {
-        worker.request_began();
+        worker.in_flight.fetch_add(1, Ordering::Relaxed);
         client.enter();
         if is_http1 {
             // The wait of the previous response does not belong to this one.
@@ -114,6 +115,11 @@ impl InFlight {
         &self.worker.plan.upstreams[self.upstream].name
     }
 
+    /// Calls `show` with its metering, if it is metered. Returns the result, or `None` after a panic.
+    pub(crate) fn meter<R>(&self, show: impl FnOnce(&mut Metering) -> R) -> Option<R> {
+        self.metered.borrow_mut().with(show)
+    }
+
     /// Adds it to the requests that the sweep checks.
     pub(crate) fn watch(self: &Rc<Self>) {
         if self.watched_at.get().is_none() {
@@ -128,7 +134,7 @@ impl InFlight {
         }
     }
 
-    /// Returns true if the client uses HTTP/1: its socket carries this request alone.
+    /// Returns true if the client uses HTTP/1.1 or HTTP/1.0: its socket carries this request alone.
     pub(crate) fn is_http1(&self) -> bool {
         self.stream.is_none()
     }
@@ -195,13 +201,13 @@ impl InFlight {
         }
     }
 
-    /// Records that the request body was forwarded completely.
+    /// Records that the whole request body was received.
     pub(crate) fn complete(&self, at: Tick) {
         self.end_upload(UploadEnd::Complete(at));
-        self.metered.borrow_mut().with(|metering| metering.request_complete(at));
+        self.meter(|metering| metering.request_complete(at));
     }
 
-    /// Records that the request body is incomplete, and that no more of it comes.
+    /// Records that the request body ended before it was complete.
     pub(crate) fn fail_upload(&self) {
         self.end_upload(UploadEnd::Failed);
     }
@@ -221,11 +227,12 @@ impl InFlight {
         }
     }
 
+    /// Returns true if the whole request body was received.
     pub(crate) fn is_complete(&self) -> bool {
         self.completed_at().is_some()
     }
 
-    /// The tick at which the request body was forwarded completely.
+    /// The tick at which the whole request body was received.
     pub(crate) fn completed_at(&self) -> Option<Tick> {
         match self.upload_end()? {
             UploadEnd::Complete(at) => Some(at),
@@ -240,10 +247,7 @@ impl InFlight {
 
     /// Adds the proxy's own time for one step, since `from`.
     pub(crate) fn spent(&self, from: Tick) {
-        let mut metered = self.metered.borrow_mut();
-        if metered.is_watching() {
-            metered.with(|metering| metering.spent(clock::read().since(from)));
-        }
+        self.meter(|metering| metering.spent(clock::read().since(from)));
     }
 
     /// Reports to the exchange how long the client's socket made the proxy wait since the last call.
@@ -251,7 +255,7 @@ impl InFlight {
         if self.is_http1() {
             let ns = self.client.writes.take_waited();
             if ns > 0 {
-                self.metered.borrow_mut().with(|metering| metering.exchange.add_client_wait(ns));
+                self.meter(|metering| metering.exchange.add_client_wait(ns));
             }
         }
     }
@@ -262,16 +266,16 @@ impl Drop for InFlight {
         self.unwatch();
         self.waited();
         if self.uploading.is_over() && self.is_sending() {
-            // Its connection was closed for another one; its client did not leave.
+            // Its connection was closed to make place for another; its client did not leave.
             let ended = |metering: &mut Metering| {
                 metering.answered_locally(Refusal::UpstreamFull, 503, clock::now());
             };
-            self.metered.borrow_mut().with(ended);
+            self.meter(ended);
         }
         if !self.is_complete() {
             self.client.leave_unread();
         }
         self.client.leave();
-        self.worker.request_ended();
+        self.worker.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }

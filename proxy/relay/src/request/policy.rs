@@ -1,6 +1,5 @@
-//! The messages that are forwarded. A message that two readers could understand differently is rejected, not repaired
-//! (law 1). What the head of an HTTP/1.1 request says about its body was judged when it was read, by
-//! [`http1::request_body`].
+//! The requests that may be forwarded. One that two parsers could read differently is rejected, not repaired (law 1). The
+//! framing of an HTTP/1.1 request was checked before, when its head was parsed ([`http1::request_body`]).
 
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::uri::Authority;
@@ -8,35 +7,16 @@ use http::{HeaderMap, Method, StatusCode, Uri, Version};
 
 use crate::Refusal;
 use crate::limits::CONTENT_LENGTH_MAX;
-use crate::request::headers::{lists, tokens};
+use crate::request::answer::Answer;
+use crate::request::headers::lists;
 
-/// A rule that a request broke.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Violation {
-    /// The status of the answer.
-    pub(crate) status: StatusCode,
-    /// The reason for the metric.
-    pub(crate) refusal: Refusal,
-    /// A stable code for programs.
-    pub(crate) code: &'static str,
-    /// The fault, for people.
-    pub(crate) message: &'static str,
-}
-
-/// Returns an error if a request may not be forwarded.
-pub(crate) fn check(
-    method: &Method,
-    uri: &Uri,
-    version: Version,
-    headers: &HeaderMap,
-) -> Result<(), Violation> {
+/// Returns the answer to a request that may not be forwarded, as an error.
+pub(crate) fn check(method: &Method, uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Answer> {
     if method == Method::CONNECT {
-        return Err(Violation {
-            status: StatusCode::METHOD_NOT_ALLOWED,
-            refusal: Refusal::Target,
-            code: "method_not_allowed",
-            message: "tokenmeter forwards to one inference server and opens no tunnels: CONNECT is not served",
-        });
+        let message =
+            "tokenmeter forwards to one inference server and opens no tunnels: CONNECT is not served";
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        return Err(Answer::refused(status, Refusal::Target, "method_not_allowed", message));
     }
     target(method, uri)?;
     framing(version, headers)?;
@@ -67,28 +47,10 @@ fn has_body(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING) || !headers.get_all(CONTENT_LENGTH).iter().all(is_empty)
 }
 
-/// Returns the fault of a response head that cannot be forwarded. `may_switch`: the request asked to switch protocols, and
-/// was sent.
-pub(crate) fn check_response(
-    status: StatusCode,
-    headers: &HeaderMap,
-    may_switch: bool,
-) -> Result<(), &'static str> {
-    if status == StatusCode::SWITCHING_PROTOCOLS && !may_switch {
-        return Err("switched protocols (101) although the request did not ask for it, or before its end");
-    }
-    // The proxy offers no other coding upstream, so the client could not decode it.
-    let mut codings = tokens(headers, &TRANSFER_ENCODING);
-    match (codings.next(), codings.next()) {
-        (None, None) => Ok(()),
-        (Some(one), None) if one.eq_ignore_ascii_case(b"chunked") => Ok(()),
-        _ => Err("used a transfer coding that the request did not allow"),
-    }
-}
-
-fn target(method: &Method, uri: &Uri) -> Result<(), Violation> {
-    let wrong = |message| Err(bad(Refusal::Target, "invalid_target", message));
-    // Only HTTP/2 gives them: those of HTTP/1.1 are rejected with their head.
+fn target(method: &Method, uri: &Uri) -> Result<(), Answer> {
+    let wrong =
+        |message| Err(Answer::refused(StatusCode::BAD_REQUEST, Refusal::Target, "invalid_target", message));
+    // Only a target of HTTP/2 can have some here: one of HTTP/1.1 was rejected when its head was parsed.
     if uri.path_and_query().is_some_and(|target| !target.as_str().is_ascii()) {
         return wrong("the request target has bytes beyond ASCII");
     }
@@ -96,7 +58,7 @@ fn target(method: &Method, uri: &Uri) -> Result<(), Violation> {
         if !is_authority(authority.as_str().as_bytes()) {
             return wrong("the request target's authority is not a host name with an optional port");
         }
-        // HTTP/2 has an authority beside `*`.
+        // In HTTP/2, `*` comes with an authority.
         if uri.path() == "*" && method != Method::OPTIONS {
             return wrong("the request target * belongs to OPTIONS");
         }
@@ -114,8 +76,9 @@ fn target(method: &Method, uri: &Uri) -> Result<(), Violation> {
     }
 }
 
-fn framing(version: Version, headers: &HeaderMap) -> Result<(), Violation> {
-    let wrong = |message| Err(bad(Refusal::Framing, "invalid_framing", message));
+fn framing(version: Version, headers: &HeaderMap) -> Result<(), Answer> {
+    let wrong =
+        |message| Err(Answer::refused(StatusCode::BAD_REQUEST, Refusal::Framing, "invalid_framing", message));
     if version == Version::HTTP_2 && headers.contains_key(TRANSFER_ENCODING) {
         return wrong("Transfer-Encoding belongs to HTTP/1.1 only");
     }
@@ -130,8 +93,9 @@ fn framing(version: Version, headers: &HeaderMap) -> Result<(), Violation> {
     }
 }
 
-fn host(uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Violation> {
-    let wrong = |message| Err(bad(Refusal::Host, "invalid_host", message));
+fn host(uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Answer> {
+    let wrong =
+        |message| Err(Answer::refused(StatusCode::BAD_REQUEST, Refusal::Host, "invalid_host", message));
     let mut hosts = headers.get_all(HOST).iter();
     let (host, second) = (hosts.next(), hosts.next());
     if second.is_some() {
@@ -189,10 +153,6 @@ fn digits(text: &[u8]) -> Option<u64> {
     if plain { str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
-fn bad(refusal: Refusal, code: &'static str, message: &'static str) -> Violation {
-    Violation { status: StatusCode::BAD_REQUEST, refusal, code, message }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,7 +178,7 @@ mod tests {
         }
         let uri: Uri = request.target.parse().unwrap();
         let verdict = check(&request.method, &uri, request.version, &headers);
-        verdict.err().map(|violation| (violation.status.as_u16(), violation.code))
+        verdict.err().map(|answer| (answer.status.as_u16(), answer.code))
     }
 
     #[test]
@@ -322,16 +282,5 @@ mod tests {
         assert!(asks(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]));
         assert!(!asks(&[("upgrade", "websocket")]));
         assert!(!asks(&[("connection", "upgrade"), ("upgrade", "h2c")]));
-    }
-
-    #[test]
-    fn invalid_responses_are_rejected() {
-        let chunked = HeaderMap::from_iter([(TRANSFER_ENCODING, HeaderValue::from_static("chunked"))]);
-        let zipped = HeaderMap::from_iter([(TRANSFER_ENCODING, HeaderValue::from_static("gzip, chunked"))]);
-        let none = HeaderMap::new();
-        assert!(check_response(StatusCode::OK, &chunked, false).is_ok());
-        assert!(check_response(StatusCode::OK, &zipped, false).is_err());
-        assert!(check_response(StatusCode::SWITCHING_PROTOCOLS, &none, true).is_ok());
-        assert!(check_response(StatusCode::SWITCHING_PROTOCOLS, &none, false).is_err());
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn is_refusal(status: StatusCode) -> bool {
 impl Original {
     /// Returns the head and the body of the original, to be sent now.
     pub(crate) fn again(&self, in_flight: &InFlight) -> (request::Parts, Bytes) {
-        in_flight.metered.borrow_mut().with(|metering| metering.exchange.asked_more(None));
+        in_flight.meter(|metering| metering.exchange.asked_more(None));
         (self.parts.clone(), self.body.clone())
     }
 

@@ -80,7 +80,7 @@ impl UsagePolicy<'_> {
     fn by_body(&self, in_flight: &InFlight, headers: &HeaderMap) -> Option<Question> {
         let facts =
             |metering: &mut Metering| (metering.exchange.dialect(), metering.exchange.asks_for_frames());
-        let (dialect, asks_for_frames) = in_flight.metered.borrow_mut().with(facts)?;
+        let (dialect, asks_for_frames) = in_flight.meter(facts)?;
         let question = self.askable(dialect, headers);
         match dialect {
             Dialect::Unknown if question.is_none() && asks_for_frames => Some(Err(UsageStep::Unreadable)),
@@ -102,11 +102,11 @@ impl Usage {
         let question = match (*self, body) {
             (Self::Known(question), _) => question,
             (Self::ByShape, _) => {
-                let dialect = in_flight.metered.borrow_mut().with(|metering| metering.exchange.dialect());
+                let dialect = in_flight.meter(|metering| metering.exchange.dialect());
                 dialect.and_then(|dialect| policy.askable(dialect, &parts.headers))
             }
             (Self::ByBody, None) => return None,
-            (Self::ByBody, Some(Gathered::Not | Gathered::Crowded)) => Some(Err(UsageStep::TooLarge)),
+            (Self::ByBody, Some(Gathered::TooLarge | Gathered::NoMemory)) => Some(Err(UsageStep::TooLarge)),
             (Self::ByBody, Some(Gathered::Whole(_) | Gathered::Sealed)) => {
                 policy.by_body(in_flight, &parts.headers)
             }
@@ -118,7 +118,7 @@ impl Usage {
             (Some(Err(step)), _) => Err(Some(step)),
             (Some(Ok(_)), None) => return None,
             (Some(Ok(_)), Some(Gathered::Sealed)) => Err(Some(UsageStep::Unreadable)),
-            (Some(Ok(_)), Some(Gathered::Not | Gathered::Crowded)) => Err(Some(UsageStep::TooLarge)),
+            (Some(Ok(_)), Some(Gathered::TooLarge | Gathered::NoMemory)) => Err(Some(UsageStep::TooLarge)),
             (Some(Ok(options)), Some(Gathered::Whole(body))) => {
                 inject(in_flight, options, policy.client, parts, body)
             }
@@ -128,7 +128,7 @@ impl Usage {
             Err(step) => (None, step),
         };
         if let Some(step) = step {
-            in_flight.worker.usage(step);
+            in_flight.worker.observer.borrow_mut().usage(step);
         }
         Some((edited, step))
     }
@@ -143,7 +143,7 @@ fn inject(
     body: &Bytes,
 ) -> Result<(Edited, UsageStep), Option<UsageStep>> {
     // The meter's panic guard: if the edit fails, the request is forwarded unchanged, unmetered.
-    let edited = in_flight.metered.borrow_mut().with(|metering| {
+    let edited = in_flight.meter(|metering| {
         if !metering.exchange.asks_for_frames() {
             return Err(UsageStep::NotStreamed);
         }

@@ -39,7 +39,7 @@ impl Edit {
         let given = slice.clone();
         match catch_unwind(AssertUnwindSafe(|| editor.edit(given, cuts))) {
             Ok(edited) => {
-                self.tell(in_flight);
+                self.count_missed(in_flight);
                 self.wait(at);
                 if last { joined(edited, self.editor.release()) } else { edited }
             }
@@ -71,7 +71,7 @@ impl Edit {
         }
     }
 
-    fn tell(&mut self, in_flight: &InFlight) {
+    fn count_missed(&mut self, in_flight: &InFlight) {
         while self.counted < self.editor.missed() {
             self.counted += 1;
             in_flight.worker.dropped(Dropped::UsageEdit);

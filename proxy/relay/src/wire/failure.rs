@@ -1,23 +1,19 @@
-//! The reasons why a message is not whole.
+//! The reasons why a message is incomplete.
 
 use std::sync::Arc;
 
 use connect::TlsFault;
 
 /// The reason why a request body is incomplete.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BodyError {
     /// The client left.
-    #[error("the client left while it sent its request")]
     ClientGone,
-    /// The client is connected, but the body's framing differs from its head.
-    #[error("the request body is not framed as its head says")]
+    /// The client is connected, but its body is not framed as its head states.
     Malformed,
     /// The client sends the body too slowly.
-    #[error("the request body arrives too slowly")]
     TooSlow,
-    /// The client is slow, and has more than its share of this upstream while another one waits.
-    #[error("the client holds more than its share")]
+    /// The client is slow, and has more than its share of this upstream while others wait.
     OverShare(Arc<str>),
 }
 

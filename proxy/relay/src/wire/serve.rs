@@ -15,7 +15,7 @@ use crate::request::in_flight::InFlight;
 /// Serves one client connection of an upstream's listener until it ends; dropping the future cuts the connection. Futures
 /// of rare events are boxed: the connection has memory for requests of HTTP/1.1 only.
 pub(crate) async fn serve(connections: Rc<Connections>, upstream: usize, client: Rc<Client>) {
-    // Most connections have nothing before their first request.
+    // Most connections begin with a request.
     let is_before = client.is_tls() || client.awaits_header();
     let is_http2 = match !is_before || Box::pin(client.establish(&connections.worker)).await {
         true => client.speaks_http2(&connections.buffers.read).await.ok().flatten(),
@@ -58,7 +58,7 @@ async fn serve_tunnel(connections: &Rc<Connections>, upstream: usize, client: &R
 mod tests {
     use super::*;
 
-    /// The bytes of the future that a function returns.
+    /// The size of the future that a function returns, in bytes.
     const fn future_bytes<A, B, C, F>(_: &impl Fn(A, B, C) -> F) -> usize {
         size_of::<F>()
     }

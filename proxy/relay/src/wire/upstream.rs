@@ -1,4 +1,4 @@
-//! A connection to an upstream by whichever protocol both agreed on.
+//! A connection to an upstream, of either protocol.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -32,14 +32,14 @@ macro_rules! on {
 }
 
 impl Upstream {
-    /// Takes the request of another connection, on which nothing of it was sent, by HTTP/1.1.
+    /// Takes over the request of another HTTP/1.1 connection, on which nothing of it was sent.
     pub(crate) fn take_over(&mut self, other: &mut Self) {
         if let (Self::Http1(up), Self::Http1(other)) = (self, other) {
             up.take_over(other);
         }
     }
 
-    /// Takes the connection after the server switched protocols.
+    /// Returns the socket of a connection whose server switched protocols.
     pub(crate) fn into_io(self) -> Option<UpstreamIo> {
         match self {
             Self::Http1(up) => up.into_io(),

@@ -1,4 +1,4 @@
-//! A message that is being written: its parts, until its connection takes them.
+//! A message that is being written: the encoding of its parts, until its connection takes them.
 
 use std::io;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use crate::wire::Buffers;
 /// The parts of a message that were added and not yet written.
 #[derive(Default)]
 pub(crate) struct Writer {
-    /// Bytes that are made anew, in the worker's memory, and later those of them that the socket did not take.
+    /// Encoded bytes, in the worker's memory, and after a write those that the socket did not take.
     out: Vec<u8>,
     /// The range of the received slice that follows them unchanged.
     run: Range<usize>,
     coding: Coding,
-    /// True if the framing of the body is the one with which it is received.
+    /// True if the body has the framing with which it is received.
     is_same: bool,
     /// Boxed: few messages have some.
     trailers: Option<Box<Trailers>>,
@@ -27,20 +27,20 @@ pub(crate) struct Writer {
 
 /// The trailers of a message.
 enum Trailers {
-    /// The names that the head announced.
+    /// The names that the head announces.
     Announced(Vec<HeaderName>),
-    /// Those of a message in frames, which has ended.
+    /// Those of a message in frames that has ended.
     Last(HeaderMap),
 }
 
-/// The way in which a peer gets a body.
+/// The coding of the body for its receiver.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Coding {
-    /// As it is.
+    /// The payload alone.
     #[default]
     Plain,
     Chunks,
-    /// By a library, which makes frames of it.
+    /// The frames that a library makes of the payload.
     Frames,
 }
 
@@ -71,8 +71,8 @@ impl Writer {
         }
     }
 
-    /// The bytes to which a head is written. `is_same`: the framing of the body is the one with which it is received;
-    /// `trailers`: the fields of a head whose trailers the peer may get.
+    /// Begins a message. Returns the buffer to which its head is written. `is_same`: the body keeps the framing with which it
+    /// is received; `trailers`: the fields of the head, if the receiver may get trailers.
     pub(super) fn head(
         &mut self,
         is_chunked: bool,
@@ -96,7 +96,7 @@ impl Writer {
             return self.extend(slice, range);
         }
         self.flush_run(slice);
-        // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded unchanged.
+        // Only whole chunks are forwarded unchanged, because one whose line was forwarded could not become shorter.
         match self.coding {
             Coding::Chunks => write_chunk(&mut self.out, data),
             Coding::Plain | Coding::Frames => self.out.extend_from_slice(data),
@@ -123,7 +123,7 @@ impl Writer {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Writes what was added, by `write`, and keeps what the socket does not take.
+    /// Writes the added parts with `write`, and keeps the bytes that the socket does not take.
     pub(super) fn write(
         &mut self,
         slice: &[u8],
@@ -156,7 +156,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what was kept, by `write`.
+    /// Writes the kept bytes with `write`.
     pub(super) fn poll_flush(
         &mut self,
         buffers: &Buffers,
@@ -175,12 +175,12 @@ impl Writer {
         Poll::Ready(Ok(()))
     }
 
-    /// True if all was written.
+    /// True if no bytes wait.
     pub(super) fn is_empty(&self) -> bool {
         self.out.is_empty()
     }
 
-    /// Adds a range of the slice, which usually follows the one before.
+    /// Adds a range of the slice; usually it follows the one before.
     fn extend(&mut self, slice: &[u8], range: Range<usize>) {
         if self.run.end != range.start {
             self.flush_run(slice);
@@ -189,7 +189,7 @@ impl Writer {
         self.run.end = range.end;
     }
 
-    /// Copies the range before what is made anew.
+    /// Copies the range, because encoded bytes follow it.
     fn flush_run(&mut self, slice: &[u8]) {
         let run = std::mem::take(&mut self.run);
         self.out.extend_from_slice(&slice[run]);

@@ -117,7 +117,7 @@ fn dripping_uploads_leave_upstream_connections() {
     for (attacked, first) in [("/unmetered", 0), (CHAT, 0), ("/v1/responses", 100_000)] {
         let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 20);
         let drips = Drips::start(1, proxy.address(), attacked, (30, first));
-        eventually("a share is left", || proxy.running.held().upstream_connections[0].taken == 15);
+        eventually("a share is left", || proxy.running.reader()().upstream_connections[0].taken == 15);
         for path in ["/unmetered", CHAT, CHAT] {
             assert_served(&proxy, 2, path);
         }
@@ -175,7 +175,7 @@ fn dripping_uploads_of_four_leave_gather_room() {
     });
     let drips: Vec<_> =
         (1..=4).map(|last| Drips::start(last, proxy.address(), CHAT, (2, (1 << 20) - (16 << 10)))).collect();
-    eventually("little is left", || proxy.running.held().gathered_bytes.taken > (7 << 20));
+    eventually("little is left", || proxy.running.reader()().gathered_bytes.taken > (7 << 20));
     let body = PLAIN.replacen('{', &format!("{{\"x\":\"{}\",", "x".repeat(1 << 20)), 1);
     for _ in 0..3 {
         let (head, _) = ask_from(5, &proxy, &request(&body));

@@ -59,7 +59,7 @@ fn upload_waits_for_its_server() {
     let mut other = proxy.connect();
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| client.send(vec![b'x'; BYTES]));
-        // Its memory does not hold the others up, nor does it.
+        // It does not delay other requests.
         other.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
         assert!(other.head().unwrap().starts_with("HTTP/1.1 204"));
         assert!(!sending.is_finished(), "the sockets hold less than the body");
@@ -69,7 +69,7 @@ fn upload_waits_for_its_server() {
     assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
 }
 
-/// A request and its response are the same messages wherever they are cut, with what follows them.
+/// A request and its response are the same messages wherever they are cut, even with bytes behind them.
 fn messages_may_be_cut_anywhere() {
     let request = "POST /x HTTP/1.1\r\nHost: h\r\nTrailer: X-A\r\nTransfer-Encoding: chunked\r\n\r\n\
                    2\r\nhe\r\n3;a=b\r\nllo\r\n0\r\nX-A: b\r\n\r\n";

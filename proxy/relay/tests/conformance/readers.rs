@@ -106,7 +106,7 @@ fn long_from(last: u8, proxy: &Proxy) -> Peer {
 }
 
 fn taken(proxy: &Proxy) -> usize {
-    proxy.running.held().upstream_connections[0].taken
+    proxy.running.reader()().upstream_connections[0].taken
 }
 
 fn limited(upstream: &Upstream, connections: usize) -> Proxy {
@@ -146,7 +146,7 @@ fn slowest_reader_gives_way_to_another_address() {
     drop(readers);
 }
 
-/// The share cannot tell them apart.
+/// All of them count as one holder, so no share separates them.
 fn slowest_reader_gives_way_to_its_own_address() {
     let upstream = generating();
     let proxy = limited(&upstream, 20);

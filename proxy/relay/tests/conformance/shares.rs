@@ -119,7 +119,7 @@ fn quiet_tunnels_leave_upstream_connections() {
     let mut tunnels: Vec<_> = (0..6).map(|_| tunnel_from(1, &proxy)).collect();
     let (head, _) = ask_from(1, &proxy, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 503"), "{head}");
-    assert_eq!(proxy.running.held().upstream_connections[0].taken, 6);
+    assert_eq!(proxy.running.reader()().upstream_connections[0].taken, 6);
     let of_another = tunnel_from(2, &proxy);
     assert_eq!(proxy.seen().lost, []);
     // The first one is the only one that is in use.
@@ -148,7 +148,7 @@ fn fill_room(proxy: &Proxy) -> Vec<Peer> {
         client
     });
     let stalled = stalled.collect();
-    eventually("the limit is reached", || proxy.running.held().gathered_bytes.taken == full);
+    eventually("the limit is reached", || proxy.running.reader()().gathered_bytes.taken == full);
     stalled
 }
 
@@ -325,7 +325,7 @@ fn half_open_requests(upstream: &Upstream, attacked: &str) {
     let address = proxy.listener();
     run(async {
         let held = half_open(address, attacked, 250).await;
-        eventually("a share is left", || proxy.running.held().upstream_connections[0].taken == 15);
+        eventually("a share is left", || proxy.running.reader()().upstream_connections[0].taken == 15);
         for path in ["/unmetered", CHAT] {
             for _ in 0..3 {
                 let asked = request("{}").replace(CHAT, path);
@@ -353,7 +353,7 @@ fn upstream_cap_answers_503_with_retry_after() {
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 6);
     let mut waiting: Vec<_> = (0..4).map(|_| proxy.connect()).collect();
     waiting.iter_mut().for_each(|client| client.send(request("{}")));
-    eventually("all are taken", || proxy.running.held().upstream_connections[0].taken == 4);
+    eventually("all are taken", || proxy.running.reader()().upstream_connections[0].taken == 4);
     let (head, _) = ask_from(1, &proxy, &request("{}"));
     assert!(head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 1\r\n"), "{head}");
     // Any of the server's threads takes one.
@@ -362,7 +362,7 @@ fn upstream_cap_answers_503_with_retry_after() {
         client.head();
         assert_eq!(client.exactly(2), b"ok");
     }
-    eventually("all are released", || proxy.running.held().upstream_connections[0].taken == 0);
+    eventually("all are released", || proxy.running.reader()().upstream_connections[0].taken == 0);
 }
 
 fn silent_connections_leave_places_for_others() {
@@ -407,7 +407,7 @@ fn new_connection_stays_for_its_request() {
     loop {
         let begun = now();
         let mut new = connect_from(2, proxy.address());
-        eventually("all places are taken", || proxy.running.held().connections.taken == ALL);
+        eventually("all places are taken", || proxy.running.reader()().connections.taken == ALL);
         let mut asking = connect_from(1, proxy.address());
         std::thread::sleep(Duration::from_millis(100));
         if new.try_send(GET) && new.head().is_some() {
@@ -530,7 +530,7 @@ fn tenants_behind_a_trusted_peer_have_shares() {
             client
         })
         .collect();
-    eventually("a share is left", || proxy.running.held().upstream_connections[0].taken == 6);
+    eventually("a share is left", || proxy.running.reader()().upstream_connections[0].taken == 6);
     let (head, body) = ask_from(1, &proxy, &request("{}").replace("Host: h", "Host: h\r\nX-Tenant: b"));
     assert!(head.starts_with("HTTP/1.1 200") && body == "ok", "{head}");
     drop(stalled);

@@ -11,7 +11,7 @@ crate::support::wires::table! {
         client_leaves_while_its_server_reads_nothing;
 }
 
-/// A reset is seen although the proxy reads nothing more from its client: it has as much as it keeps.
+/// The proxy notices a reset even when its buffer is full and it reads nothing more from its client.
 fn client_leaves_while_its_server_reads_nothing() {
     let mut times = (0..5).map(|_| {
         let (ready, reached) = mpsc::channel();

@@ -1,5 +1,5 @@
-//! The tests that must pass on all wires with an HTTP/1.1 server only: an HTTP/2 server has other connections
-//! (`http2_upstream`), frames in the place of `Content-Length` and chunks, lower-case names and no reason phrases.
+//! Tests of properties that only HTTP/1.1 has, on the wires with it. HTTP/2 shares connections (`conformance_http2`), and
+//! has frames in place of chunks, lower-case names and no reason phrases.
 
 mod framing;
 mod leaving;

@@ -31,7 +31,7 @@ fn gated(server: &Server, gate: &Arc<Gate>) -> Proxy {
 /// The texts that a server received.
 type Heard = Arc<Mutex<Vec<String>>>;
 
-/// A server that keeps what it receives, and sends on the code of its close frame.
+/// A server that records the texts that it receives, and passes on the code of the close frame.
 fn listening(
     script: impl Fn(&mut Socket) + Send + Sync + 'static,
 ) -> (Server, Heard, mpsc::Receiver<Option<u16>>) {
@@ -66,7 +66,7 @@ fn request_over_budget_is_refused_with_1008() {
     let item = r#"{"type":"conversation.item.create","item":{}}"#;
     send(&mut client, item);
     gate.refuse(refusing(&["a"]));
-    // What asks for no answer passes.
+    // A message that requests no answer passes.
     send(&mut client, item);
     eventually("both items arrive", || heard.lock().unwrap().len() == 2);
     send(&mut client, CREATE);
@@ -255,7 +255,7 @@ fn each_model_of_a_handshake_is_checked() {
     assert!(try_connect(&proxy, REALTIME, &[KEY_A]).is_ok() && try_connect(&proxy, REALTIME, &[any]).is_ok());
 }
 
-/// Until the server states which it took.
+/// The server may use any of them, until it states one.
 #[test]
 fn each_model_of_a_handshake_may_be_charged() {
     let target = "/v1/realtime?model=cheap&model=dear";
@@ -287,7 +287,7 @@ fn compression_is_not_offered_under_a_budget() {
     assert!(!server.handshake().contains_key("sec-websocket-extensions"));
 }
 
-/// Terms that end what cannot be read.
+/// Terms that end a session whose messages cannot be read.
 #[derive(Debug)]
 struct Strict;
 
@@ -348,7 +348,7 @@ fn memory_of_a_checked_message_is_counted_until_it_is_written() {
     let mut client = connect(&proxy, "/v1/responses", &[KEY_A]);
     let message = format!(r#"{{"type":"x","pad":"{}"}}"#, "x".repeat(LENGTH));
     send(&mut client, &message);
-    let taken = || proxy.running.held().gathered_bytes.taken;
+    let taken = || proxy.running.reader()().gathered_bytes.taken;
     // The socket's buffers take less than the message.
     arrived.recv().unwrap();
     assert_eq!(taken(), message.len() + 14, "a frame has a header of 14 bytes");

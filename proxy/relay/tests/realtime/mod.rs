@@ -1,4 +1,4 @@
-//! Sessions over WebSockets: each answer is an exchange, and every byte passes as it came.
+//! Sessions over WebSockets: each answer is an exchange, and every byte passes unchanged.
 
 mod answers;
 mod budgets;

@@ -1,4 +1,4 @@
-//! The three parties of a test, and waiting with a deadline.
+//! The three parties of a test (client, proxy, upstream), and waits with a deadline.
 
 pub(crate) mod http2;
 pub(crate) mod http2_front;

@@ -1,5 +1,4 @@
-//! One end of a TCP connection that sends and expects raw bytes, or bytes within TLS, if it is that of a client of a
-//! proxy with TLS.
+//! One end of a TCP connection, which sends and expects raw bytes: within TLS if it is a client of a proxy with TLS.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -85,7 +85,7 @@ impl Proxy {
         Self { running, inbox, seen, gateway, _tls }
     }
 
-    /// A head as it is behind both protocols: HTTP/2 has lower-case names, and the host in another place.
+    /// Returns a head as the receiver gets it on these wires: HTTP/2 has lower-case names, and the host in another place.
     pub(crate) fn spelled(head: &str) -> String {
         let wires = Wires::current();
         if !wires.has_http2() {
@@ -97,7 +97,8 @@ impl Proxy {
             let name = line.find(':').unwrap_or(0);
             line[..name].make_ascii_lowercase();
         }
-        // The host is the first field for HTTP/2 upstreams. To a head of an HTTP/2 client it is added, before the coding.
+        // An HTTP/2 upstream gets the host first. To the head of an HTTP/2 client it is added behind the others, before the
+        // coding.
         let is_first = wires.upstream == Protocol::Http2;
         let end = lines.len() - 1;
         lines[1..end].sort_by_key(|line| match line.split(':').next() {

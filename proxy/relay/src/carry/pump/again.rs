@@ -1,6 +1,8 @@
-//! The further attempts of one request: as the client sent it, if the server rejects the options that were added, and on
-//! another connection, if the server has not processed it. The connection of a rejected attempt stays until the next one
-//! has a response.
+//! The further attempts of one request. There are three reasons for one:
+//! - The server rejects the options that were added: the request is sent as the client sent it. The connection with the
+//!   rejection is kept until the second attempt has a response.
+//! - Nothing was sent, because the server has closed an idle HTTP/1.1 connection: another one sends the same bytes.
+//! - The server has not processed the request (HTTP/2): it is sent again on another connection, within limits.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -23,21 +25,21 @@ use crate::wire::failure::SendFailure;
 use crate::wire::upstream::Upstream;
 use crate::wire::{Buffers, Down, Framing, Unanswered, Up as _, Wire as _};
 
-/// The next attempt of a request that was edited, and the one before.
+/// The second attempt of an edited request.
 pub(in crate::carry) struct Again {
     original: Box<Original>,
     head: Bytes,
     trailers: HeaderMap,
-    /// The memory of the original body is taken as long as that may be sent again.
+    /// The reserved memory of the original body.
     _share: Option<Rc<Permit>>,
     /// True if the rejection names an option that was added.
     is_named: bool,
-    /// The connection with the rejection, once the next attempt is being sent.
+    /// The connection with the rejection, once the second attempt is being sent.
     rejected: Option<Upstream>,
 }
 
 impl Again {
-    /// The next attempt of an edited request, whose head was received as `head` and whose body is ahead in `upload`.
+    /// The second attempt of a request that was received with this `head` and whose edited body is in `upload`.
     pub(in crate::carry) fn new(original: Box<Original>, head: Bytes, upload: &mut Upload) -> Self {
         let ahead = upload.ahead();
         let (trailers, share) = (ahead.trailers.clone(), ahead.share.clone());
@@ -54,7 +56,7 @@ impl Again {
         self.is_named = self.original.is_named(beginning);
     }
 
-    /// Records that an attempt has a response, which the client gets.
+    /// Records that an attempt has a response that the client gets.
     pub(super) fn answered(&self, in_flight: &InFlight, status: StatusCode) {
         if self.rejected.is_some() {
             self.original.answered(in_flight, self.is_named, status);
@@ -68,7 +70,7 @@ impl Again {
 }
 
 impl<D: Down> Pump<D> {
-    /// Writes a request to its connection, as far as it is at hand.
+    /// Writes the head of a request, and the part of its body that has arrived, to its connection.
     pub(in crate::carry) async fn request(
         &mut self,
         parts: &Parts,
@@ -107,7 +109,7 @@ impl<D: Down> Pump<D> {
         Ok(None)
     }
 
-    /// Sends the request on another connection, because nothing was sent on this one, by HTTP/1.1.
+    /// Sends the request on another HTTP/1.1 connection, because nothing of it was sent on this one.
     async fn reconnect(&mut self, connections: &Connections) -> Result<(), Stop> {
         let Self { up, down, upload, attempts, in_flight, .. } = self;
         let (attempts, by) = (attempts.by_http1(), (down, upload));
@@ -117,7 +119,7 @@ impl<D: Down> Pump<D> {
         Ok(())
     }
 
-    /// Sends a request again that the server has not processed, if it may be.
+    /// Sends a request again that the server has not processed, if another attempt is allowed.
     async fn repeat(
         &mut self,
         connections: &Connections,

@@ -27,7 +27,7 @@ impl Handed {
             in_flight.downloading().moved(bytes);
             let ns = clock::now().since(handed);
             if ns >= limits::CLIENT_WAIT_MIN_NS {
-                in_flight.metered.borrow_mut().with(|metering| metering.exchange.add_client_wait(ns));
+                in_flight.meter(|metering| metering.exchange.add_client_wait(ns));
             }
         }
     }

@@ -1,8 +1,7 @@
 //! Heads in HTTP/2: without the fields of a connection (RFC 9113 §8.2.2), and with `:authority` in the place of `Host`.
 
 use http::header::{
-    AUTHORIZATION, CONNECTION, COOKIE, HOST, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
-    UPGRADE,
+    AUTHORIZATION, COOKIE, HOST, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING,
 };
 use http::request::Parts;
 use http::uri::{PathAndQuery, Scheme};
@@ -45,8 +44,7 @@ pub(super) fn is_too_large(headers: &HeaderMap) -> bool {
 const FIELD_BYTES: usize = 4;
 
 fn is_of_connection(name: &HeaderName) -> bool {
-    matches!(*name, HOST | CONNECTION | TRANSFER_ENCODING | UPGRADE)
-        || matches!(name.as_str(), "keep-alive" | "proxy-connection" | "http2-settings")
+    matches!(*name, HOST | TRANSFER_ENCODING) || *name != TE && http1::is_hop_by_hop(name.as_str())
 }
 
 fn is_secret(name: &HeaderName) -> bool {

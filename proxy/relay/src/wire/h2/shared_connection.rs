@@ -31,7 +31,7 @@ impl Http2Connection {
     /// Starts HTTP/2 on a stream, in a task of the worker. `place`: its place among all sockets.
     pub(crate) async fn start(worker: &Rc<WorkerState>, stream: Stream, place: Permit) -> io::Result<Self> {
         let traffic = Rc::<Traffic>::default();
-        let io = Metered { stream, traffic: Rc::clone(&traffic) };
+        let io = BoundedIo { stream, traffic: Rc::clone(&traffic) };
         let (sender, mut connection) = builder().handshake(io).await.map_err(io::Error::other)?;
         let pings = connection.ping_pong().expect("it is taken once");
         let unused = Rc::<Notify>::default();
@@ -144,14 +144,14 @@ async fn silence(mut pings: PingPong, traffic: &Traffic) {
     }
 }
 
-/// A stream whose reads are noticed, and bounded in each turn: a server that sends without pause leaves time for the
+/// A byte stream whose reads are counted, and bounded in each turn: a server that sends without pause leaves time for the
 /// tasks of its streams.
-struct Metered {
+struct BoundedIo {
     stream: Stream,
     traffic: Rc<Traffic>,
 }
 
-impl AsyncRead for Metered {
+impl AsyncRead for BoundedIo {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -180,7 +180,7 @@ impl AsyncRead for Metered {
     }
 }
 
-impl AsyncWrite for Metered {
+impl AsyncWrite for BoundedIo {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
