@@ -23,10 +23,6 @@ mod upload;
 
 use std::rc::Rc;
 
-use bytes::Bytes;
-use http::request::Parts;
-use meter::Tick;
-
 use self::attempts::Attempts;
 use self::connect::connect;
 use self::gather::gather;
@@ -38,17 +34,8 @@ use crate::limits;
 use crate::request::answer::Answer;
 use crate::request::in_flight::InFlight;
 use crate::request::reject::{Stop, reject};
-use crate::request::{Decision, Edited, Opened, open};
+use crate::request::{Decision, Edited, Opened, Request, open};
 use crate::wire::Down;
-
-/// A request whose head was read.
-pub(crate) struct Request {
-    pub(crate) parts: Parts,
-    /// The bytes of the head, which show the spelling of its field names; empty with HTTP/2.
-    pub(crate) head: Bytes,
-    pub(crate) has_body: bool,
-    pub(crate) begun: Tick,
-}
 
 /// The end of a request without a response from its upstream.
 pub(crate) enum Ended {
@@ -80,16 +67,15 @@ pub(crate) async fn begin<D: Down>(
     mut request: Box<(Request, D)>,
     pump: &mut Option<Pump<D>>,
 ) -> Result<(), Ended> {
-    let (Request { parts, has_body, begun, .. }, _) = &mut *request;
     // Decide by the head: check, tenant, route.
     let worker = (&connections.worker, &connections.watched);
-    let mut opened = open(worker, client, upstream, (parts, *has_body), *begun).map_err(|answer| {
-        if *has_body {
+    let mut opened = open(worker, (client, upstream), &mut request.0).map_err(|answer| {
+        if request.0.has_body {
             client.leave_unread();
         }
         Ended::Answered(Box::new(answer), true)
     })?;
-    opened.rewrite(parts, *has_body);
+    opened.rewrite(&mut request.0);
     let in_flight = Rc::clone(&opened.in_flight);
     let sent = async {
         let Opened { in_flight, resolver, upgrade, unmetered, mut undecided, .. } = opened;

@@ -174,12 +174,11 @@ impl Connections {
     pub(crate) fn end_unread(&self, in_flight: &InFlight) {
         self.worker.dropped(Dropped::SlowClient);
         in_flight.downloading().decide(Verdict::OverShare);
-        if in_flight.is_http1()
-            && let Some((_, task)) = self.clients.borrow().get(&in_flight.client.number)
-        {
+        if let Some(stream) = &in_flight.stream {
+            stream.cut();
+        } else if let Some((_, task)) = self.clients.borrow().get(&in_flight.client.number) {
             task.abort();
         }
-        in_flight.cut();
     }
 
     /// Signals every connection to end after its current request; idle ones end soon.

@@ -18,6 +18,7 @@ mod usage;
 use std::cell::LazyCell;
 use std::rc::Rc;
 
+use bytes::Bytes;
 use exchange::{
     CONVERSATION_ID, Route, Speaks, begins_detached, is_unusual, keeps_conversations, renames_model,
     route_below,
@@ -47,6 +48,16 @@ use crate::state::WorkerState;
 use crate::upstream_profile::ClientKey;
 use crate::watched::Watched;
 use crate::{Metering, Passthrough, Terms, clock};
+
+/// A request whose head was read.
+pub(crate) struct Request {
+    pub(crate) parts: Parts,
+    /// The bytes of the head, which show the spelling of its field names; empty with HTTP/2.
+    pub(crate) head: Bytes,
+    pub(crate) has_body: bool,
+    /// The tick at which the head was complete.
+    pub(crate) begun: Tick,
+}
 
 /// A request that is not rejected for its head. Nothing of its body was read.
 pub(crate) struct Opened {
@@ -79,15 +90,15 @@ pub(crate) enum Decision {
     Send(Option<Edited>),
 }
 
-/// Decides by the head if a request is admitted: check, tenant, route. It is then in flight. `watched`: the requests that
-/// the sweep checks, of which it may become one.
+/// Decides by the head if a request for the upstream with this index is admitted: check, tenant, route. It is then in flight.
+/// `watched`: the requests that the sweep checks, of which it may become one.
 pub(crate) fn open(
     (worker, watched): (&Rc<WorkerState>, &Rc<Watched<InFlight>>),
-    client: &Rc<Client>,
-    index: usize,
-    (parts, has_body): (&mut Parts, bool),
-    begun: Tick,
+    (client, index): (&Rc<Client>, usize),
+    request: &mut Request,
 ) -> Result<Opened, Answer> {
+    let Request { parts, has_body, begun, .. } = request;
+    let (has_body, begun) = (*has_body, *begun);
     let (upstream, profile) = (&worker.plan.upstreams[index], &worker.profiles[index]);
     policy::check(&parts.method, &parts.uri, parts.version, &parts.headers)
         .map_err(|answer| reject_unopened(worker, index, answer))?;
@@ -127,11 +138,11 @@ pub(crate) fn open(
         _ => Work::at(&route, target.path(), worker.control.gate.is_some()),
     };
 
+    let role = || upstream.role.of_peer(resolver.trusts_peer(worker));
     let mut opened = None;
     let mut metered = match &route {
         Ok(route) => {
-            let role = upstream.role.of_peer(resolver.trusts_peer(worker));
-            let tenancy = (resolve(&parts.headers), role);
+            let tenancy = (resolve(&parts.headers), role());
             let started = (begun, *started_unix_ns);
             Metered::begin(worker, || {
                 let received = Received::new(&parts.method, client.is_tls());
@@ -145,10 +156,8 @@ pub(crate) fn open(
             })
         }
         Err(_) if upgrade => {
-            let role = upstream.role.of_peer(resolver.trusts_peer(worker));
-            let holder = client.holder();
-            let headers = &mut parts.headers;
-            let is_tls = client.is_tls();
+            let (headers, is_tls, holder) = (&mut parts.headers, client.is_tls(), client.holder());
+            let role = role();
             let handshake = Handshake { upstream: index, target: &target, headers, is_tls, holder, role };
             opened = Some(session::open(worker, handshake, resolve)?);
             Metered::not(worker)
@@ -184,11 +193,11 @@ pub(crate) fn open(
 
 impl Opened {
     /// Changes the head for the upstream.
-    pub(crate) fn rewrite(&mut self, parts: &mut Parts, has_body: bool) {
+    pub(crate) fn rewrite(&mut self, Request { parts, has_body, .. }: &mut Request) {
         let target = std::mem::take(&mut self.target);
         let worker = &self.in_flight.worker;
         let upstream = &worker.plan.upstreams[self.in_flight.upstream];
-        rewrite(parts, target, upstream, self.upgrade.is_some(), has_body);
+        rewrite(parts, target, upstream, self.upgrade.is_some(), *has_body);
         if worker.plan.forwards {
             let is_trusted = self.resolver.trusts_peer(worker);
             let (peer, is_tls) = (self.in_flight.client.peer(), self.in_flight.client.is_tls());

@@ -149,14 +149,11 @@ impl<D: Down> Pump<D> {
         let (mut sent, mut answered) = (limits::TURN_READ_BYTES, limits::TURN_READ_BYTES);
         loop {
             let mut is_moving = false;
-            if !self.upload.is_over() {
-                match self.poll_upload(cx, buffers, &mut sent) {
-                    Poll::Pending => {}
-                    Poll::Ready(uploaded) => {
-                        uploaded.or_else(|stop| self.break_off(stop))?;
-                        is_moving = true;
-                    }
-                }
+            if !self.upload.is_over()
+                && let Poll::Ready(uploaded) = self.poll_upload(cx, buffers, &mut sent)
+            {
+                uploaded.or_else(|stop| self.break_off(stop))?;
+                is_moving = true;
             }
             match self.poll_response(cx, buffers, &mut answered) {
                 Poll::Ready(Ok(None)) => {}
@@ -164,7 +161,8 @@ impl<D: Down> Pump<D> {
                 Poll::Ready(Err(Stop::Reject(_))) if self.fall_back() => {}
                 Poll::Ready(Err(stop)) => return Poll::Ready(Err(stop)),
                 Poll::Pending if is_moving => {}
-                Poll::Pending => return self.watch(cx, buffers),
+                // Watch the client while no byte moves.
+                Poll::Pending => return self.down.poll_gone(cx, buffers).map(|()| Err(Stop::ClientGone)),
             }
             if sent == 0 || answered == 0 {
                 // The turns of other connections come first.
@@ -172,11 +170,6 @@ impl<D: Down> Pump<D> {
                 return Poll::Pending;
             }
         }
-    }
-
-    /// Watches the client while nothing can be moved.
-    fn watch(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<Result<Finish, Stop>> {
-        self.down.poll_gone(cx, buffers).map(|()| Err(Stop::ClientGone))
     }
 
     /// Forwards a part of the request body: the next in memory, or else the next that can be read.

@@ -194,13 +194,6 @@ impl InFlight {
         }
     }
 
-    /// Ends the stream that carries it.
-    pub(crate) fn cut(&self) {
-        if let Some(stream) = &self.stream {
-            stream.cut();
-        }
-    }
-
     /// Records that the whole request body was received.
     pub(crate) fn complete(&self, at: Tick) {
         self.end_upload(UploadEnd::Complete(at));

@@ -180,14 +180,9 @@ impl Responses {
                 let has_no_lanes = envelope.stream.is_empty();
                 let asked =
                     asked.or_else(|| self.position(|response| has_no_lanes && response.kind == Kind::Asked));
+                is_unasked = asked.is_none();
                 let model = self.model.name();
-                let place = match asked {
-                    Some(place) => Some(place),
-                    None => {
-                        is_unasked = true;
-                        self.begin_unasked(Kind::Response, message, model, at)
-                    }
-                };
+                let place = asked.or_else(|| self.begin_unasked(Kind::Response, message, model, at));
                 if let Some(place) = place {
                     let stated = self.model.stated;
                     let response = &mut self.open[place];
@@ -199,18 +194,14 @@ impl Responses {
                 }
             }
             MessageKind::Part | MessageKind::Done => {
-                let id = if envelope.response.is_empty() {
-                    message.names.id()
-                } else {
-                    envelope.response.as_str()
+                let id = match envelope.response.as_str() {
+                    "" => message.names.id(),
+                    id => id,
                 };
-                let is_one = |response: &PendingResponse| {
-                    response.kind == Kind::Response
-                        && if id.is_empty() {
-                            response.stream == envelope.stream
-                        } else {
-                            response.id.as_str() == id
-                        }
+                let is_one = |response: &PendingResponse| match id {
+                    _ if response.kind != Kind::Response => false,
+                    "" => response.stream == envelope.stream,
+                    id => response.id.as_str() == id,
                 };
                 let place = self.position(is_one);
                 self.pass(place, message, envelope.kind == MessageKind::Done, at);

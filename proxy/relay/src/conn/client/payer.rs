@@ -77,12 +77,7 @@ impl Client {
         let source = loop {
             match proxy_header::read(&header) {
                 Step::Done(source) => break source,
-                Step::Invalid => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::InvalidData,
-                        "no header of the PROXY protocol",
-                    ));
-                }
+                Step::Invalid => return Err(io::Error::other("no header of the PROXY protocol")),
                 Step::More(more) => {
                     let filled = header.len();
                     header.resize(filled + more, 0);

@@ -18,9 +18,6 @@ use crate::connections::Connections;
 use crate::request::answer::Answer;
 use crate::request::reject::{Stop, reject_unopened};
 
-/// The pump of a request that came by HTTP/1.1.
-type Http1Pump = Pump<Http1Down>;
-
 /// The reason why no further request of a client's connection is served.
 pub(crate) enum Outcome {
     /// It ends after its last response.
@@ -49,7 +46,7 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, in
             }
             Next::Gone => return Outcome::Ended,
         };
-        let asked = request.1.asked();
+        let asked = request.1.asked;
         let begun = Box::pin(begin(connections, (client, index), request, &mut pump)).await;
         let ended = match (begun, &mut pump) {
             (Err(ended), _) => Err(ended),
@@ -74,7 +71,7 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, in
         };
         let is_last = pump.take().is_some_and(|pump| {
             // The rest of a body must not be read as the next request.
-            pump.down.asked().is_last || !pump.in_flight.is_complete()
+            pump.down.asked.is_last || !pump.in_flight.is_complete()
         });
         match ended {
             Ok(()) if is_last => return Outcome::Ended,
@@ -92,7 +89,7 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, in
 }
 
 /// Runs a request to its end, over all its attempts.
-async fn run(connections: &Connections, pump: &mut Http1Pump) -> Result<Finish, Stop> {
+async fn run(connections: &Connections, pump: &mut Pump<Http1Down>) -> Result<Finish, Stop> {
     loop {
         let finish = poll_fn(|cx| pump.poll(cx, &connections.buffers)).await?;
         if !matches!(finish, Finish::Again | Finish::Unsent) {

@@ -45,7 +45,8 @@ pub(crate) struct Http1Down {
     body: Body,
     // Each frame uses the fields from here on.
     client: Rc<Client>,
-    asked: Asked,
+    /// The properties of the request. Once a response has begun, `is_last` says if the connection ends with it.
+    pub(super) asked: Asked,
     writer: Writer,
     /// True once an event of the client's socket wakes the task.
     is_watching: bool,
@@ -76,11 +77,6 @@ impl Http1Down {
     /// a read with TLS may wait for other reasons.
     fn registers(&self) -> bool {
         !self.client.is_tls() && coop::has_budget_remaining()
-    }
-
-    /// The properties of the request. Once a response has begun, `is_last` says whether the connection ends with it.
-    pub(super) fn asked(&self) -> Asked {
-        self.asked
     }
 }
 

@@ -10,10 +10,9 @@ use http1::{Body, Fault, Table, Version, request, request_body};
 
 use super::down::{Asked, Http1Down};
 use super::fields;
-use crate::carry::Request;
 use crate::clock;
 use crate::conn::client::Client;
-use crate::request::headers;
+use crate::request::{Request, headers};
 use crate::wire::Buffers;
 
 /// The next event of a connection without a request.

@@ -1,5 +1,5 @@
-//! A request of a client that uses HTTP/2: hyper's server waits for the head of its response, then polls the body of that,
-//! and with it the pump. Dropping either means that the client left (law 4).
+//! A request of a client that uses HTTP/2. Hyper's server waits for the head of the response, then polls the body, and with
+//! that the pump. The drop of either means that the client left (law 4).
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use super::down::Http2Down;
 use super::handed::Handed;
 use crate::carry::pump::{Finish, Pump};
-use crate::carry::{self, Ended, begin, rest};
+use crate::carry::{Ended, begin, rest};
 use crate::clock;
 use crate::conn::client::Client;
 use crate::connections::Connections;
@@ -33,7 +33,7 @@ enum State {
     Forwarded(Box<Pump<Http2Down>>),
     /// It is an answer of the proxy, or has ended: these bytes are left.
     Own(Bytes),
-    /// It is truncated. The bytes before that must reach the client first.
+    /// It is truncated. The bytes before its end must reach the client first.
     Cut,
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn forward(
     let begun = clock::now();
     let (parts, body) = request.into_parts();
     let has_body = !body.is_end_stream();
-    let request = carry::Request { parts, head: Bytes::new(), has_body, begun };
+    let request = crate::request::Request { parts, head: Bytes::new(), has_body, begun };
     let request = Box::new((request, Http2Down::new(body)));
     let mut pump = None;
     let begun = begin(&connections, (&client, upstream), request, &mut pump).await;
@@ -59,7 +59,7 @@ pub(super) async fn forward(
     let ended = match (begun, pump.map(Box::new)) {
         (Ok(()), Some(mut pump)) => match head(&connections, &mut pump).await {
             Ok(head) => {
-                // The client's first window may be empty: then the library does not poll the body.
+                // If the client's first window is empty, the library does not poll the body.
                 handed.hand(&pump.in_flight, 0, clock::now());
                 let body = StreamBody { connections, state: State::Forwarded(pump), handed };
                 return head.map(|head| head.map(|()| body)).ok_or(Cut);
@@ -78,20 +78,23 @@ pub(super) async fn forward(
     }
 }
 
-/// Runs a request until its response has a head.
+/// Runs a request until its response has a head; `None` if it ends without one.
 async fn head(connections: &Connections, pump: &mut Pump<Http2Down>) -> Result<Option<Response<()>>, Stop> {
     loop {
+        let mut head = None;
         let polled = poll_fn(|cx| {
-            let polled = pump.poll(cx, &connections.buffers);
-            match pump.down.take_head() {
-                Some(head) => Poll::Ready(Ok(Err(head))),
-                None => polled.map_ok(Ok),
-            }
+            let polled = pump.poll(cx, &connections.buffers).map_ok(Some);
+            head = pump.down.take_head();
+            if head.is_some() { Poll::Ready(Ok(None)) } else { polled }
         });
-        match polled.await? {
-            Err(head) => return Ok(Some(head)),
-            Ok(finish) if pump.attempt(connections, finish).await?.is_some() => return Ok(None),
-            Ok(_) => {}
+        let finish = polled.await?;
+        if head.is_some() {
+            return Ok(head);
+        }
+        if let Some(finish) = finish
+            && pump.attempt(connections, finish).await?.is_some()
+        {
+            return Ok(None);
         }
     }
 }
@@ -129,7 +132,7 @@ impl Body for StreamBody {
             return Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))));
         }
         *state = State::Cut;
-        // One turn sends the bytes before it.
+        // The library sends the bytes before the end in this turn.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
