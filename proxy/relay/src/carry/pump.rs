@@ -20,6 +20,7 @@ pub(super) use self::again::Again;
 use super::attempts::Attempts;
 use super::held_timer::HeldTimer;
 use super::upload::Upload;
+use crate::conn::tunnel::UpstreamIo;
 use crate::metering::metered::Metered;
 use crate::request::answer::Answer;
 use crate::request::headers;
@@ -125,13 +126,10 @@ impl<D: Down> Pump<D> {
         }
     }
 
-    /// Ends the request, whose server switched protocols. Returns the connection to it, and the session if there is one.
-    pub(crate) fn switched(self) -> (Upstream, Option<Box<Session>>) {
-        let session = match self.phase {
-            Phase::Switched(session) => session,
-            _ => None,
-        };
-        (self.up, session)
+    /// Ends the request, whose server switched protocols. Returns the upstream's side of the tunnel.
+    pub(crate) fn switched(self) -> Option<Box<UpstreamIo>> {
+        let Phase::Switched(session) = self.phase else { return None };
+        Some(Box::new(UpstreamIo { session, ..self.up.into_io()? }))
     }
 
     /// Ends the request, whose client left. Returns the metering and the upstream's connection if the rest of the response

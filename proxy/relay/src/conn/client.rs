@@ -8,29 +8,23 @@ mod first_bytes;
 mod opening;
 mod payer;
 mod stage;
-mod switching;
+mod tunnel;
 
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
-use meter::Tick;
 
 use self::payer::Payer;
 pub(crate) use self::stage::Stage;
 use self::stage::Stages;
-use self::switching::{Switched, Switching};
+use self::tunnel::Tunnel;
 use super::socket::{Output, Socket};
 use super::tls::Tls;
-use super::tunnel::UpstreamIo;
 use super::write_progress::WriteProgress;
-use crate::capacity::Permit;
 use crate::clock;
-use crate::holder::Holder;
-use crate::session::Session;
 use crate::state::WorkerState;
 
 /// One client connection.
@@ -52,7 +46,8 @@ pub(crate) struct Client {
     first: RefCell<Bytes>,
     /// True if a request was answered before it was read completely.
     unread: Cell<bool>,
-    switching: RefCell<Switching>,
+    /// Set if it is a tunnel.
+    tunnel: RefCell<Option<Tunnel>>,
     /// True once the kernel probes whether the client is still there.
     is_probed: Cell<bool>,
 }
@@ -77,7 +72,7 @@ impl Client {
             first: RefCell::default(),
             interim: RefCell::default(),
             unread: Cell::new(false),
-            switching: RefCell::default(),
+            tunnel: RefCell::default(),
             is_probed: Cell::new(false),
         }
     }
@@ -85,35 +80,6 @@ impl Client {
     /// Queues an interim response, which the next write or flush of this turn sends.
     pub(crate) fn interim(&self, head: &[u8]) {
         self.interim.borrow_mut().extend_from_slice(head);
-    }
-
-    /// Stores the upstream's side, and the session, if it is metered, until the tunnel begins.
-    pub(crate) fn switch(&self, upstream_io: UpstreamIo, session: Option<Box<Session>>) {
-        self.switching.replace(Switching::Accepted(Box::new((upstream_io, session))));
-    }
-
-    /// Takes the stored side of the upstream with this index: the connection is a tunnel from now on.
-    pub(crate) fn switched(&self, upstream: usize) -> Option<Box<Switched>> {
-        let Switching::Accepted(switched) = self.switching.take() else { return None };
-        let holder = switched.0.places.0.as_ref().and_then(Permit::holder);
-        let holder = holder.map(|holder| (upstream, Arc::clone(holder)));
-        self.switching.replace(Switching::Tunnel { read: clock::now(), holder });
-        Some(switched)
-    }
-
-    /// The tick at which the client of a tunnel last sent bytes; `None` if the connection is not a tunnel.
-    pub(crate) fn tunnel_read(&self) -> Option<Tick> {
-        match &*self.switching.borrow() {
-            Switching::Tunnel { read, .. } => Some(*read),
-            Switching::No | Switching::Accepted(_) => None,
-        }
-    }
-
-    /// The holder of this tunnel's connection to the upstream with this index; `None` if the connection is not a tunnel
-    /// to it, or no share limits its holder.
-    pub(crate) fn tunnel_holder(&self, upstream: usize) -> Option<Arc<Holder>> {
-        let Switching::Tunnel { holder, .. } = &*self.switching.borrow() else { return None };
-        holder.as_ref().filter(|(to, _)| *to == upstream).map(|(_, holder)| Arc::clone(holder))
     }
 
     /// Returns true if its socket has nothing to read, as far as the runtime knows. Registers no task.
@@ -129,9 +95,9 @@ impl Client {
         };
         match &read {
             Ok(0) => {}
-            Ok(_) => match &mut *self.switching.borrow_mut() {
-                Switching::Tunnel { read, .. } => *read = clock::now(),
-                Switching::No | Switching::Accepted(_) => self.begin_head(),
+            Ok(_) => match &mut *self.tunnel.borrow_mut() {
+                Some(tunnel) => tunnel.read = clock::now(),
+                None => self.begin_head(),
             },
             Err(error) => self.writes.note(Some(error)),
         }

@@ -21,7 +21,9 @@ pub(crate) struct UpstreamIo {
     /// The bytes read after the upstream's 101.
     pub(crate) first: Bytes,
     /// Its places among the upstream's connections and among all sockets.
-    pub(crate) places: (Option<Permit>, Permit),
+    pub(crate) places: (Permit, Permit),
+    /// The session that reads the bytes of both sides, if it is metered.
+    pub(crate) session: Option<Box<Session>>,
 }
 
 /// Copies bytes until each side has closed its half, or one of them fails, or the session ends the connection. `left`
@@ -29,9 +31,8 @@ pub(crate) struct UpstreamIo {
 pub(crate) async fn run(
     (mut client, left): (impl AsyncRead + AsyncWrite + Unpin, impl Future<Output = ()>),
     upstream_io: UpstreamIo,
-    session: Option<Box<Session>>,
 ) {
-    let UpstreamIo { stream: mut upstream, first: received, places: _places } = upstream_io;
+    let UpstreamIo { stream: mut upstream, first: received, places: _places, session } = upstream_io;
     let mut session = Contained(session);
     let received = session.with(|session| session.received(&received)).flatten().unwrap_or(received);
     let (mut up, mut down) = (Direction::new(Bytes::new()), Direction::new(received));

@@ -7,7 +7,7 @@ use super::h2::serve as serve_http2;
 use crate::Dropped;
 use crate::conn::client::Client;
 use crate::conn::client_stream::ClientStream;
-use crate::conn::tunnel;
+use crate::conn::tunnel::{self, UpstreamIo};
 use crate::connections::Connections;
 use crate::metering::metered::Metered;
 use crate::request::in_flight::InFlight;
@@ -30,7 +30,7 @@ pub(crate) async fn serve(connections: Rc<Connections>, upstream: usize, client:
         None => Outcome::Ended,
     };
     match outcome {
-        Outcome::Switched => Box::pin(serve_tunnel(&connections, upstream, &client)).await,
+        Outcome::Switched(to) => Box::pin(serve_tunnel(&connections, (&client, upstream), *to)).await,
         Outcome::Ended => {
             client.end();
             Box::pin(client.linger()).await;
@@ -43,15 +43,18 @@ pub(crate) async fn serve(connections: Rc<Connections>, upstream: usize, client:
 }
 
 /// Serves a connection that switched protocols until it ends.
-async fn serve_tunnel(connections: &Rc<Connections>, upstream: usize, client: &Rc<Client>) {
-    let Some(switched) = client.switched(upstream) else { return };
-    let (upstream_io, session) = *switched;
+async fn serve_tunnel(
+    connections: &Rc<Connections>,
+    (client, upstream): (&Rc<Client>, usize),
+    upstream_io: UpstreamIo,
+) {
+    client.begin_tunnel(upstream, upstream_io.places.0.holder());
     let metered = Metered::not(&connections.worker);
     // The request lasts as long as its tunnel.
     let worker = (&connections.worker, &connections.watched);
     let _in_flight = InFlight::new(worker, upstream, client, metered, (true, true));
-    let left = client.left_tunnel(session.is_some());
-    tunnel::run((ClientStream::new(client), left), upstream_io, session).await;
+    let left = client.left_tunnel(upstream_io.session.is_some());
+    tunnel::run((ClientStream::new(client), left), upstream_io).await;
 }
 
 #[cfg(test)]

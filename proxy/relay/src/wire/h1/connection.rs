@@ -14,6 +14,7 @@ use crate::carry::pump::{Finish, Pump};
 use crate::carry::{Ended, begin, rest};
 use crate::conn::client::Client;
 use crate::conn::socket::Output;
+use crate::conn::tunnel::UpstreamIo;
 use crate::connections::Connections;
 use crate::request::answer::Answer;
 use crate::request::reject::{Stop, reject_unopened};
@@ -24,8 +25,8 @@ pub(crate) enum Outcome {
     Ended,
     /// It ends at once: the client left, or its response is truncated.
     Cut,
-    /// It switched protocols.
-    Switched,
+    /// It switched protocols, and is a tunnel to this side.
+    Switched(Box<UpstreamIo>),
 }
 
 /// Serves a client's connection. Futures of rare events are boxed: the connection has memory for its requests only.
@@ -55,10 +56,7 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, in
                 Ok(Finish::Done) => Ok(()),
                 Ok(Finish::Close | Finish::Again | Finish::Unsent) => return Outcome::Cut,
                 Ok(Finish::Switched) => {
-                    let Some((up, session)) = pump.take().map(Pump::switched) else { continue };
-                    let Some(upstream_io) = up.into_io() else { return Outcome::Cut };
-                    client.switch(upstream_io, session);
-                    return Outcome::Switched;
+                    return pump.take().and_then(Pump::switched).map_or(Outcome::Cut, Outcome::Switched);
                 }
                 Err(Stop::ClientGone) => {
                     if let Some((metered, up)) = pump.take().and_then(Pump::leave) {

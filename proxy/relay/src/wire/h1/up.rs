@@ -92,7 +92,7 @@ impl Http1Up {
     pub(crate) fn into_io(self) -> Option<UpstreamIo> {
         let State::Switched(first) = self.state else { return None };
         let (stream, place) = self.socket?.into_parts();
-        Some(UpstreamIo { stream, first, places: (Some(self.slot), place) })
+        Some(UpstreamIo { stream, first, places: (self.slot, place), session: None })
     }
 
     /// Reads heads, of which the last is that of the response. Returns the position behind that; `None` if it is incomplete
