@@ -2,7 +2,6 @@
 
 pub(crate) mod client;
 pub(crate) mod client_stream;
-pub(crate) mod header_list;
 pub(crate) mod idle;
 pub(crate) mod pace;
 pub(crate) mod pool;

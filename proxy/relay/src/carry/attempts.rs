@@ -3,9 +3,9 @@
 use http::header::UPGRADE;
 use http::{HeaderMap, Uri};
 
-use crate::conn::header_list::list_bytes;
 use crate::conn::pool::{Need, Pool};
 use crate::limits;
+use crate::request::headers::list_bytes;
 use crate::wire::failure::SendFailure;
 
 /// The attempts to send one request.

@@ -136,7 +136,7 @@ async fn open_new(
             }
             Protocol::Http2 => {
                 let started = Http2Connection::start(worker, stream, place).await;
-                Transport::Stream(pool.add_shared(started.map_err(ConnectError::Io)?, need))
+                Transport::Stream(pool.shared.add(started.map_err(ConnectError::Io)?, need == Need::Any))
             }
         })
     };

@@ -3,7 +3,6 @@
 //! taken, and by the sweep. After a stream, a connection rests before it is used again ([`StreamRest`]).
 
 use std::cell::RefCell;
-use std::time::Duration;
 
 use meter::Tick;
 
@@ -27,15 +26,9 @@ struct Entry {
 }
 
 impl IdlePool {
-    /// A pool of at most `size` connections, each idle for at most `age_max`.
-    pub(crate) fn new(size: usize, age_max: Duration) -> Self {
-        let age_max_ns = u64::try_from(age_max.as_nanos()).unwrap_or(u64::MAX);
+    /// A pool of at most `size` connections, each idle for at most this many nanoseconds.
+    pub(crate) fn new(size: usize, age_max_ns: u64) -> Self {
         Self { entries: RefCell::default(), size, age_max_ns, rest: StreamRest::default() }
-    }
-
-    /// The maximum number of connections, and their maximum age in nanoseconds.
-    pub(crate) fn bounds(&self) -> (usize, u64) {
-        (self.size, self.age_max_ns)
     }
 
     /// Takes a connection that is still open, if there is one.

@@ -8,9 +8,8 @@ use std::time::Duration;
 use super::idle::IdlePool;
 use super::shared_pool::SharedPool;
 use super::upstream_socket::UpstreamSocket;
-use crate::wire::h2::shared_connection::Http2Connection;
+use crate::limits;
 use crate::wire::h2::waiting::Place;
-use crate::{clock, limits};
 
 /// Idle connections, and shared ones.
 pub(crate) struct Pool {
@@ -40,18 +39,15 @@ pub(crate) enum Transport {
 }
 
 impl Pool {
+    /// A pool of at most `size` idle connections of each kind: sockets for at most `age_max`, shared connections for a
+    /// multiple of it.
     pub(crate) fn new(size: usize, age_max: Duration) -> Self {
+        let age_max_ns = u64::try_from(age_max.as_nanos()).unwrap_or(u64::MAX);
         Self {
-            idle: Rc::new(IdlePool::new(size, age_max)),
-            shared: SharedPool::new(),
+            idle: Rc::new(IdlePool::new(size, age_max_ns)),
+            shared: SharedPool::new(size, age_max_ns.saturating_mul(limits::H2_IDLE_FACTOR)),
             needs_http1: Cell::new(false),
         }
-    }
-
-    /// Adds a new shared connection for a request, and takes its first place.
-    pub(crate) fn add_shared(&self, connection: Http2Connection, need: Need) -> Place {
-        let is_kept = need == Need::Any && self.idle.bounds().0 > 0;
-        self.shared.add(connection, is_kept)
     }
 
     /// Takes a connection that is still open, or a place on one, if there is one.
@@ -63,8 +59,7 @@ impl Pool {
     /// Closes connections that are too old or were closed by the server.
     pub(crate) fn sweep(&self) {
         self.idle.sweep();
-        let (size, age_max_ns) = self.idle.bounds();
-        self.shared.sweep(clock::now(), age_max_ns.saturating_mul(limits::H2_IDLE_FACTOR), size);
+        self.shared.sweep();
     }
 
     /// Closes all idle connections.

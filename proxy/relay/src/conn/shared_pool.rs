@@ -8,13 +8,16 @@ use std::future::Future;
 use meter::Tick;
 use tokio::sync::Notify;
 
-use crate::limits;
 use crate::wire::h2::shared_connection::Http2Connection;
 use crate::wire::h2::waiting::Place;
+use crate::{clock, limits};
 
 /// Shared connections, oldest first.
 pub(crate) struct SharedPool {
     entries: RefCell<Vec<Entry>>,
+    /// Maximum connections without a stream, and the nanoseconds for which one may be.
+    size: usize,
+    idle_max_ns: u64,
     /// True once the upstream agreed on HTTP/2.
     is_known: Cell<bool>,
     /// The number of streams that the server allows on a connection, as far as is known.
@@ -40,9 +43,12 @@ pub(crate) struct Opening<'p> {
 }
 
 impl SharedPool {
-    pub(crate) fn new() -> Self {
+    /// A pool of at most `size` connections without a stream, each for at most this many nanoseconds.
+    pub(crate) fn new(size: usize, idle_max_ns: u64) -> Self {
         Self {
             entries: RefCell::default(),
+            size,
+            idle_max_ns,
             is_known: Cell::new(false),
             streams_max: Cell::new(limits::H2_UPSTREAM_STREAMS),
             added: Cell::new(0),
@@ -72,12 +78,12 @@ impl SharedPool {
         self.entries.borrow().first().is_some_and(|entry| entry.connection.streams() == 0)
     }
 
-    /// Adds a new connection, if it may be kept, and takes its first stream.
-    pub(crate) fn add(&self, connection: Http2Connection, keep: bool) -> Place {
+    /// Adds a new connection, if other requests may share it, and takes its first stream.
+    pub(crate) fn add(&self, connection: Http2Connection, may_share: bool) -> Place {
         self.is_known.set(true);
         self.added.set(self.added.get().wrapping_add(1));
         let place = connection.place();
-        if keep {
+        if may_share && self.size > 0 {
             self.entries.borrow_mut().push(Entry { connection, idle_since: Cell::new(None) });
         }
         place
@@ -112,9 +118,9 @@ impl SharedPool {
         })
     }
 
-    /// Closes connections that have had no stream for `idle_max_ns`, and idle ones beyond `size`.
-    pub(crate) fn sweep(&self, now: Tick, idle_max_ns: u64, size: usize) {
-        let mut idle = 0;
+    /// Closes connections that have had no stream for too long, and those without one beyond the size.
+    pub(crate) fn sweep(&self) {
+        let (now, mut idle) = (clock::now(), 0);
         self.entries.borrow_mut().retain(|entry| {
             // One that takes no more requests leaves the list; its streams keep it open until they end.
             if entry.connection.streams() > 0 {
@@ -124,7 +130,7 @@ impl SharedPool {
             idle += 1;
             let since = entry.idle_since.get().unwrap_or(now);
             entry.idle_since.set(Some(since));
-            idle <= size && now.since(since) < idle_max_ns && entry.connection.is_open()
+            idle <= self.size && now.since(since) < self.idle_max_ns && entry.connection.is_open()
         });
     }
 

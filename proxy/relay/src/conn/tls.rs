@@ -49,8 +49,8 @@ impl Tls {
         Ok(Self { session: RefCell::new(session), has_begun: Cell::new(false), certificate: OnceCell::new() })
     }
 
-    /// Takes bytes that were read before the handshake.
-    pub(crate) fn take(&self, mut bytes: &[u8]) -> Result<(), HandshakeError> {
+    /// Takes bytes of the handshake.
+    fn take(&self, mut bytes: &[u8]) -> Result<(), HandshakeError> {
         if let Some(first) = bytes.first()
             && !self.has_begun.replace(true)
             && first.is_ascii_uppercase()

@@ -8,7 +8,7 @@ use http1::Fault;
 
 use scan::{Dialect, ErrorShape};
 
-use crate::request::error_body::ErrorBody;
+use crate::request::error_body;
 use crate::{Gap, Refusal, Refused};
 
 /// An answer of the proxy.
@@ -216,10 +216,7 @@ impl Answer {
             _ if self.status.is_client_error() => "invalid_request_error",
             _ => "api_error",
         };
-        let contents =
-            ErrorBody { status: self.status.as_u16(), kind, code: self.code, message: &self.message };
-        let body = contents.json(self.shape);
-
+        let body = error_body::json(self.shape, self.status.as_u16(), (kind, self.code), &self.message);
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();

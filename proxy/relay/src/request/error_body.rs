@@ -4,49 +4,37 @@ use std::fmt::Write as _;
 
 use scan::ErrorShape;
 
-/// The contents of an error.
-pub(crate) struct ErrorBody<'a> {
-    pub(crate) status: u16,
-    /// The error's type, by OpenAI's names.
-    pub(crate) kind: &'a str,
-    pub(crate) code: &'a str,
-    pub(crate) message: &'a str,
-}
-
-impl ErrorBody<'_> {
-    /// Returns the JSON in this shape.
-    pub(crate) fn json(&self, shape: ErrorShape) -> String {
-        let Self { status, kind, code, message } = *self;
-        let mut text = String::new();
-        quote(message, &mut text);
-        match shape {
-            ErrorShape::Openai => {
-                format!(r#"{{"error":{{"message":{text},"type":"{kind}","param":null,"code":"{code}"}}}}"#)
-            }
-            ErrorShape::Anthropic => {
-                // Its clients know only Anthropic's own type for a status.
-                let word = match status {
-                    429 => "rate_limit_error",
-                    400..=499 => "invalid_request_error",
-                    _ => "api_error",
-                };
-                format!(r#"{{"type":"error","error":{{"type":"{word}","message":{text}}}}}"#)
-            }
-            ErrorShape::Text => format!(r#"{{"error":{text}}}"#),
-            ErrorShape::Tgi => format!(r#"{{"error":{text},"error_type":"{code}"}}"#),
-            ErrorShape::LlamaCpp => {
-                format!(r#"{{"error":{{"code":{status},"message":{text},"type":"{code}"}}}}"#)
-            }
-            ErrorShape::Gemini => {
-                let word = match status {
-                    429 => "RESOURCE_EXHAUSTED",
-                    400..=499 => "INVALID_ARGUMENT",
-                    _ => "UNAVAILABLE",
-                };
-                format!(r#"{{"error":{{"code":{status},"message":{text},"status":"{word}"}}}}"#)
-            }
-            ErrorShape::Cohere => format!(r#"{{"message":{text}}}"#),
+/// Returns the JSON of an error in this shape. `kind`: the error's type, by OpenAI's names.
+pub(crate) fn json(shape: ErrorShape, status: u16, (kind, code): (&str, &str), message: &str) -> String {
+    let mut text = String::new();
+    quote(message, &mut text);
+    match shape {
+        ErrorShape::Openai => {
+            format!(r#"{{"error":{{"message":{text},"type":"{kind}","param":null,"code":"{code}"}}}}"#)
         }
+        ErrorShape::Anthropic => {
+            // Its clients know only Anthropic's own type for a status.
+            let word = match status {
+                429 => "rate_limit_error",
+                400..=499 => "invalid_request_error",
+                _ => "api_error",
+            };
+            format!(r#"{{"type":"error","error":{{"type":"{word}","message":{text}}}}}"#)
+        }
+        ErrorShape::Text => format!(r#"{{"error":{text}}}"#),
+        ErrorShape::Tgi => format!(r#"{{"error":{text},"error_type":"{code}"}}"#),
+        ErrorShape::LlamaCpp => {
+            format!(r#"{{"error":{{"code":{status},"message":{text},"type":"{code}"}}}}"#)
+        }
+        ErrorShape::Gemini => {
+            let word = match status {
+                429 => "RESOURCE_EXHAUSTED",
+                400..=499 => "INVALID_ARGUMENT",
+                _ => "UNAVAILABLE",
+            };
+            format!(r#"{{"error":{{"code":{status},"message":{text},"status":"{word}"}}}}"#)
+        }
+        ErrorShape::Cohere => format!(r#"{{"message":{text}}}"#),
     }
 }
 

@@ -138,6 +138,16 @@ fn strip(
     kept
 }
 
+/// Returns the bytes of all names and values.
+pub(crate) fn text_bytes(fields: &HeaderMap) -> usize {
+    fields.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
+}
+
+/// Returns the size as HTTP/2 limits it (RFC 9113 §6.5.2), in bytes: 32 more for each field.
+pub(crate) fn list_bytes(fields: &HeaderMap) -> usize {
+    text_bytes(fields) + fields.len() * 32
+}
+
 fn is_hop_by_hop(name: &HeaderName) -> bool {
     http1::is_hop_by_hop(name.as_str())
 }

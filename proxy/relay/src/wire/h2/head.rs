@@ -7,8 +7,8 @@ use http::request::Parts;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, Request, Uri, Version};
 
-use crate::conn::header_list::text_bytes;
 use crate::limits;
+use crate::request::headers::text_bytes;
 
 /// Returns the head of a request, whose parts are as for HTTP/1.1.
 pub(super) fn request(parts: &Parts) -> Result<Request<()>, http::Error> {

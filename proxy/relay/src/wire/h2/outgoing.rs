@@ -7,8 +7,8 @@ use h2::{Reason, SendStream};
 use http::HeaderMap;
 
 use super::head;
-use crate::conn::header_list::list_bytes;
 use crate::limits;
+use crate::request::headers::list_bytes;
 
 /// A request body that is sent slice by slice.
 pub(super) struct Outgoing {
