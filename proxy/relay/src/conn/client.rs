@@ -13,9 +13,11 @@ mod tunnel;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use meter::Tick;
 
 use self::payer::Payer;
 pub(crate) use self::stage::Stage;
@@ -25,6 +27,7 @@ use super::socket::{Output, Socket};
 use super::tls::Tls;
 use super::write_progress::WriteProgress;
 use crate::clock;
+use crate::holder::Holder;
 use crate::state::WorkerState;
 
 /// One client connection.
@@ -80,6 +83,26 @@ impl Client {
     /// Queues an interim response, which the next write or flush of this turn sends.
     pub(crate) fn interim(&self, head: &[u8]) {
         self.interim.borrow_mut().extend_from_slice(head);
+    }
+
+    /// Records that the connection is a tunnel to the upstream with this index from now on. `holder`: that of the connection
+    /// to it.
+    pub(crate) fn begin_tunnel(&self, upstream: usize, holder: Option<&Arc<Holder>>) {
+        let holder = holder.map(|holder| (upstream, Arc::clone(holder)));
+        self.tunnel.replace(Some(Tunnel { read: clock::now(), holder }));
+    }
+
+    /// The tick at which the client of a tunnel last sent bytes; `None` if the connection is not a tunnel.
+    pub(crate) fn tunnel_read(&self) -> Option<Tick> {
+        self.tunnel.borrow().as_ref().map(|tunnel| tunnel.read)
+    }
+
+    /// The holder of this tunnel's connection to the upstream with this index; `None` if the connection is not a tunnel
+    /// to it, or no share limits its holder.
+    pub(crate) fn tunnel_holder(&self, upstream: usize) -> Option<Arc<Holder>> {
+        let tunnel = self.tunnel.borrow();
+        let (to, holder) = tunnel.as_ref()?.holder.as_ref()?;
+        (*to == upstream).then(|| Arc::clone(holder))
     }
 
     /// Returns true if its socket has nothing to read, as far as the runtime knows. Registers no task.
