@@ -47,6 +47,24 @@ pub(crate) fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
     retain(headers, |name| name != field);
 }
 
+/// Changes framing fields that another parser may reject or read differently: equal lengths become one (RFC 9110 §8.6), and
+/// the name of the coding gets lower case.
+pub(crate) fn make_canonical(map: &mut HeaderMap) {
+    if let Some(coding) = map.get_mut(TRANSFER_ENCODING).filter(|coding| coding.as_bytes() != b"chunked")
+        && coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+    {
+        *coding = HeaderValue::from_static("chunked");
+    }
+    let mut values = map.get_all(CONTENT_LENGTH).iter();
+    let Some(first) = values.next() else { return };
+    let number = first.as_bytes().split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii();
+    if (values.next().is_some() || number.len() < first.len())
+        && let Ok(number) = HeaderValue::from_bytes(number)
+    {
+        map.insert(CONTENT_LENGTH, number);
+    }
+}
+
 /// Removes trailers that would change the message if its receiver added them to the head: those that frame, route or
 /// authorise it, or describe its body (RFC 9110 §6.5.1).
 pub(crate) fn keep_trailers(trailers: &mut HeaderMap) {

@@ -15,6 +15,7 @@ crate::support::wires::table! {
         oversized_heads_are_answered_502,
         invalid_answers_are_answered_502,
         body_of_another_length_is_truncated,
+        equal_lengths_become_one,
         violations_within_an_answer_end_it_as_the_servers_fault,
         server_without_streams_holds_requests_only,
         garbage_is_answered_502;
@@ -121,6 +122,21 @@ fn body_of_another_length_is_truncated() {
         let rest = client.rest();
         assert!(rest.len() < length.parse().unwrap(), "{length} {rest}");
     }
+}
+
+/// A client may read two lengths, even equal ones, in another way than its proxy.
+fn equal_lengths_become_one() {
+    let server = Http2Server::start(move |mut frames, _| async move {
+        frames.begin(&[]).await;
+        let (stream, _) = frames.request().await.unwrap();
+        let lengths = field("content-length", "2").repeat(2);
+        head(&mut frames, stream, &[OK, &lengths].concat()).await;
+        frames.send(DATA, END_STREAM, stream, b"ok").await;
+        while frames.next().await.is_some() {}
+    });
+    let proxy = proxy(server.address);
+    let (head, body) = ask(&mut proxy.connect(), GET);
+    assert_eq!((head.matches("content-length: 2\r\n").count(), &*body), (1, "ok"), "{head}");
 }
 
 /// The bytes of a frame.

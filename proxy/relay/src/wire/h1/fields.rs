@@ -1,7 +1,6 @@
 //! The fields of a head, or of trailers, as a map, and their way back to bytes.
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http1::{Line, Lines, write_field};
 
@@ -15,24 +14,6 @@ pub(super) fn map(map: &mut HeaderMap, lines: Lines<'_, '_>, head: &Bytes, base:
         map.append(name(line)?, HeaderValue::from_maybe_shared(value).ok()?);
     }
     Some(())
-}
-
-/// Changes framing fields that another parser may reject or read differently: equal lengths become one (RFC 9110 §8.6), and
-/// the name of the coding gets lower case.
-pub(super) fn make_canonical(map: &mut HeaderMap) {
-    if let Some(coding) = map.get_mut(TRANSFER_ENCODING).filter(|coding| coding.as_bytes() != b"chunked")
-        && coding.as_bytes().eq_ignore_ascii_case(b"chunked")
-    {
-        *coding = HeaderValue::from_static("chunked");
-    }
-    let mut values = map.get_all(CONTENT_LENGTH).iter();
-    let Some(first) = values.next() else { return };
-    let number = first.as_bytes().split(|&byte| byte == b',').next().unwrap_or_default().trim_ascii();
-    if (values.next().is_some() || number.len() < first.len())
-        && let Ok(number) = HeaderValue::from_bytes(number)
-    {
-        map.insert(CONTENT_LENGTH, number);
-    }
 }
 
 /// Reads a trailer section with its empty line; `None` if it is not valid.

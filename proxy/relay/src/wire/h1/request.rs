@@ -105,7 +105,7 @@ fn parse(
     let version = head.version;
     let body = request_body(&head).map_err(|fault| (fault, Asked { version, is_head, ..Asked::NOTHING }))?;
     if matches!(body, Body::Chunked(_)) {
-        fields::make_canonical(&mut parts.headers);
+        headers::make_canonical(&mut parts.headers);
     }
     let has_body = !matches!(body, Body::Length(0));
     let asked = Asked {

@@ -125,7 +125,7 @@ impl Http1Up {
             let status = StatusCode::from_u16(parsed.start.code);
             let mapped = fields::map(&mut map, parsed.lines, &copy, bytes[from..].as_ptr());
             let (Ok(status), Some(())) = (status, mapped) else { break SendFailure::Invalid };
-            fields::make_canonical(&mut map);
+            headers::make_canonical(&mut map);
             let (reason, lines) = (parsed.start.reason, parsed.lines);
             let framing = Framing::Length;
             let head = Head { status, reason, fields: &map, lines, framing, beginning: None };

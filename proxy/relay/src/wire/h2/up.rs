@@ -17,6 +17,7 @@ use super::head::request as request_head;
 use super::outgoing::Outgoing;
 use super::waiting::{Heads, Place, Waiting};
 use crate::capacity::Permit;
+use crate::request::headers;
 use crate::request::in_flight::{Carrier, InFlight};
 use crate::request::reject::Stop;
 use crate::wire::failure::{BodyError, SendFailure};
@@ -104,6 +105,7 @@ impl Http2Up {
                     request.answered();
                 }
                 let (mut head, body) = Http2Body::of(response, self.is_head).into_parts();
+                headers::make_canonical(&mut head.headers);
                 let is_sized = head.headers.contains_key(CONTENT_LENGTH);
                 if body.is_end_stream() && !body.is_empty() && !is_sized && !self.has_trailers {
                     // HTTP/1.1 needs it.
