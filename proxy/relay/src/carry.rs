@@ -104,7 +104,7 @@ pub(crate) async fn begin<D: Down>(
         // Take a connection from the pool, or open one.
         let is_secure = in_flight.worker.plan.upstreams[upstream].target.is_secure();
         let attempts = Attempts::new(is_secure, &parts.uri, &parts.headers);
-        let up = connect(connections, &in_flight, attempts, (down, &mut upload), *begun).await?;
+        let up = connect(connections, &in_flight, attempts, (down, &mut upload), (None, *begun)).await?;
         // Send the head, and the part of the body that has arrived.
         let framing = down.framing();
         let upgrade = upgrade.map(|opened| Box::new((opened, unmetered)));

@@ -32,6 +32,7 @@ use http1::Lines;
 
 use self::failure::SendFailure;
 use self::writer::Writer;
+use crate::capacity::Permit;
 use crate::request::reject::Stop;
 
 /// Bytes of the buffer for reads.
@@ -209,6 +210,9 @@ pub(crate) trait Up: Wire {
     /// Returns true if the request may be sent on another connection: this one carried others before, and nothing of this
     /// request was sent.
     fn may_repeat(&self) -> bool;
+
+    /// Takes the place of its request at the upstream, for the next attempt.
+    fn take_slot(&mut self) -> Option<Permit>;
 
     /// Ends the exchange. The connection is kept for another one if it `may_stay` and can carry another; else it is closed.
     fn release(&mut self, may_stay: bool);

@@ -20,6 +20,7 @@ crate::support::wires::table! {
         bytes_are_held_up_to_the_limit,
         held_bytes_precede_a_cut,
         server_that_rejects_gets_the_original,
+        both_attempts_need_one_place,
         running_usage_is_dropped_first,
         invalid_request_is_answered_once,
         usage_sent_without_request_stays,
@@ -271,6 +272,19 @@ fn server_that_rejects_gets_the_original() {
     assert_eq!(server.bodies(), [ASKED, PLAIN, PLAIN]);
     assert_eq!(steps(&proxy), [UsageStep::Injected, UsageStep::Refused]);
     assert_eq!((record(&proxy).status, record(&proxy).status), (200, 200), "two exchanges, two records");
+}
+
+/// The second attempt of a request does not wait for the place of the first.
+fn both_attempts_need_one_place() {
+    let server = Server::refusing("stream_options");
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        policy(Policy::Inject)(plan);
+        plan.shares.upstream_connections = 1;
+    });
+    let (head, _) = ask(proxy.address(), &request(PLAIN));
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert_eq!(server.bodies(), [ASKED, PLAIN]);
+    eventually("its place is free", || proxy.running.reader()().upstream_connections[0].taken == 0);
 }
 
 fn running_usage_is_dropped_first() {

@@ -12,6 +12,7 @@ use meter::Tick;
 
 use super::attempts::Attempts;
 use super::upload::Upload;
+use crate::capacity::Permit;
 use crate::clock;
 use crate::conn::pool::{Need, Transport};
 use crate::conn::upstream_socket::UpstreamSocket;
@@ -26,17 +27,17 @@ use crate::wire::upstream::Upstream;
 use crate::wire::{Buffers, Down};
 
 /// Takes or opens a connection, unless the client leaves first. Meanwhile, one slice of the body is read, so that the tick
-/// of the complete request depends on the client and not on the upstream. Also returns the tick at which the connection was
-/// ready, or `begun` if there was no wait for it.
+/// of the complete request depends on the client and not on the upstream. `slot`: the place of the attempt before. Also
+/// returns the tick at which the connection was ready, or `begun` if there was no wait for it.
 pub(super) async fn connect(
     connections: &Connections,
     in_flight: &Rc<InFlight>,
     attempts: Attempts,
     (down, upload): (&mut impl Down, &mut Upload),
-    begun: Tick,
+    (slot, begun): (Option<Permit>, Tick),
 ) -> Result<(Upstream, Tick), Stop> {
     let buffers = &connections.buffers;
-    let mut opening = pin!(open(connections, in_flight, attempts));
+    let mut opening = pin!(open(connections, in_flight, attempts, slot));
     let mut has_waited = false;
     let up = poll_fn(|cx| {
         if let Poll::Ready(opened) = opening.as_mut().poll(cx) {
@@ -68,18 +69,23 @@ fn poll_ahead(
     down.poll_gone(cx, buffers).map(|()| Stop::ClientGone)
 }
 
-/// Waits for a place at the upstream, and takes a connection from the pool or opens one.
+/// Waits for a place at the upstream, unless `slot` is one, and takes a connection from the pool or opens one.
 async fn open(
     connections: &Connections,
     in_flight: &InFlight,
     attempts: Attempts,
+    slot: Option<Permit>,
 ) -> Result<Upstream, Answer> {
     let (worker, index) = (&in_flight.worker, in_flight.upstream);
     let pool = &connections.pools[index];
     let need = attempts.need(pool);
-    let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
+    let mut slot =
+        slot.unwrap_or_else(|| worker.capacities.upstreams[index].permit(in_flight.holder.clone()));
     // Boxed: most requests find a place.
-    if !(slot.grow_in_turn(1) || Box::pin(slot.grow_soon(1, in_flight.retry_pause())).await) {
+    if !(slot.amount() > 0
+        || slot.grow_in_turn(1)
+        || Box::pin(slot.grow_soon(1, in_flight.retry_pause())).await)
+    {
         return Err(Answer::upstream_full(in_flight.upstream_name()));
     }
     if need == Need::Any && pool.shared.is_idle() {

@@ -438,8 +438,7 @@ impl<D: Down> Pump<D> {
 
     /// Returns to the rejection of the first attempt after the second got no response; false if there is none.
     fn fall_back(&mut self) -> bool {
-        let rejected = self.again.take().and_then(|again| again.into_rejected());
-        let Some(rejected) = rejected else { return false };
+        let Some(rejected) = self.again.take().and_then(|again| again.into_rejected()) else { return false };
         self.up = rejected;
         self.hold_rejection();
         true

@@ -9,6 +9,7 @@ use super::h1::Http1Up;
 use super::h2::up::Http2Up;
 use super::writer::Writer;
 use super::{Buffers, Framing, Part, Received, Take, Unanswered, Up, Wire};
+use crate::capacity::Permit;
 use crate::conn::tunnel::UpstreamIo;
 use crate::request::reject::Stop;
 use crate::wire::failure::SendFailure;
@@ -78,6 +79,10 @@ impl Wire for Upstream {
 impl Up for Upstream {
     fn request(&mut self, parts: &Parts, received: &[u8], framing: Framing) {
         on!(self, up => up.request(parts, received, framing));
+    }
+
+    fn take_slot(&mut self) -> Option<Permit> {
+        on!(self, up => up.take_slot())
     }
 
     fn release(&mut self, may_stay: bool) {

@@ -113,7 +113,8 @@ impl<D: Down> Pump<D> {
     async fn reconnect(&mut self, connections: &Connections) -> Result<(), Stop> {
         let Self { up, down, upload, attempts, in_flight, .. } = self;
         let (attempts, by) = (attempts.by_http1(), (down, upload));
-        let (mut next, ready) = connect(connections, in_flight, attempts, by, clock::now()).await?;
+        let place = (up.take_slot(), clock::now());
+        let (mut next, ready) = connect(connections, in_flight, attempts, by, place).await?;
         next.take_over(up);
         (*up, self.ready) = (next, ready);
         Ok(())
@@ -132,7 +133,8 @@ impl<D: Down> Pump<D> {
         }
         self.upload.put_back(slices);
         let by = (&mut self.down, &mut self.upload);
-        let (up, ready) = connect(connections, &self.in_flight, self.attempts, by, clock::now()).await?;
+        let place = (self.up.take_slot(), clock::now());
+        let (up, ready) = connect(connections, &self.in_flight, self.attempts, by, place).await?;
         (self.up, self.ready, self.phase) = (up, ready, Phase::Waiting);
         self.request(&parts, &received, framing, &connections.buffers).await
     }
@@ -143,8 +145,8 @@ impl<D: Down> Pump<D> {
         let (parts, body) = again.original.again(in_flight);
         let (head, next) = (again.head.clone(), Upload::of(body, again.trailers.clone()));
         *upload = next;
-        let begun = clock::now();
-        match connect(connections, in_flight, *attempts, (down, upload), begun).await {
+        let place = (self.up.take_slot(), clock::now());
+        match connect(connections, in_flight, *attempts, (down, upload), place).await {
             Ok((up, ready)) => {
                 again.rejected = Some(std::mem::replace(&mut self.up, up));
                 (self.ready, self.phase) = (ready, Phase::Waiting);

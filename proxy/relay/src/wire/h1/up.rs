@@ -30,8 +30,8 @@ pub(crate) struct Http1Up {
     state: State,
     /// The socket, until the exchange has ended.
     socket: Option<UpstreamSocket>,
-    /// The place of the request among the upstream's active connections, while it lasts.
-    slot: Permit,
+    /// The place of the request among the upstream's active connections, until another attempt has it.
+    slot: Option<Permit>,
     /// The pool of the connection.
     pool: Rc<IdlePool>,
     /// True if the response has no body: the method is `HEAD`.
@@ -71,7 +71,7 @@ impl Http1Up {
         in_flight.carrier.set(Carrier::Socket);
         Self {
             socket: Some(socket),
-            slot,
+            slot: Some(slot),
             pool: Rc::clone(pool),
             writer: Writer::default(),
             state: State::Head { torn: Vec::new() },
@@ -92,7 +92,7 @@ impl Http1Up {
     pub(crate) fn into_io(self) -> Option<UpstreamIo> {
         let State::Switched(first) = self.state else { return None };
         let (stream, place) = self.socket?.into_parts();
-        Some(UpstreamIo { stream, first, places: (self.slot, place), session: None })
+        Some(UpstreamIo { stream, first, places: (self.slot?, place), session: None })
     }
 
     /// Reads heads, of which the last is that of the response. Returns the position behind that; `None` if it is incomplete
@@ -178,6 +178,18 @@ fn beginning(mut body: Body, bytes: &[u8], mut at: usize) -> Option<&[u8]> {
     }
 }
 
+/// Writes bytes of a request, which is not repeated once some were sent.
+fn send(
+    socket: &mut UpstreamSocket,
+    cx: &mut Context<'_>,
+    bytes: &[u8],
+    may_repeat: &mut bool,
+) -> Poll<io::Result<usize>> {
+    let written = ready!(socket.poll_write(cx, bytes))?;
+    *may_repeat = false;
+    Poll::Ready(Ok(written))
+}
+
 impl Wire for Http1Up {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let Some(socket) = &mut self.socket else { return Poll::Ready(Ok(0)) };
@@ -243,25 +255,15 @@ impl Wire for Http1Up {
 
     fn write(&mut self, cx: &mut Context<'_>, slice: &[u8], buffers: &Buffers) -> io::Result<()> {
         let Self { socket: Some(socket), writer, may_repeat, .. } = self else { return Ok(()) };
-        writer.write(slice, buffers, |bytes| {
-            let written = ready!(socket.poll_write(cx, bytes))?;
-            *may_repeat = false;
-            Poll::Ready(Ok(written))
-        })?;
+        writer.write(slice, buffers, |bytes| send(socket, cx, bytes, may_repeat))?;
         // A session keeps records that its socket did not take.
-        match socket.poll_flush(cx) {
-            Poll::Ready(flushed) => flushed,
-            Poll::Pending => Ok(()),
-        }
+        let _flushed = socket.poll_flush(cx)?;
+        Ok(())
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>, buffers: &Buffers) -> Poll<io::Result<()>> {
         let Self { socket: Some(socket), writer, may_repeat, .. } = self else { return Poll::Ready(Ok(())) };
-        ready!(writer.poll_flush(buffers, |bytes| {
-            let written = ready!(socket.poll_write(cx, bytes))?;
-            *may_repeat = false;
-            Poll::Ready(Ok(written))
-        }))?;
+        ready!(writer.poll_flush(buffers, |bytes| send(socket, cx, bytes, may_repeat)))?;
         socket.poll_flush(cx)
     }
 }
@@ -285,6 +287,10 @@ impl Up for Http1Up {
 
     fn may_repeat(&self) -> bool {
         self.may_repeat
+    }
+
+    fn take_slot(&mut self) -> Option<Permit> {
+        self.slot.take()
     }
 
     fn release(&mut self, may_stay: bool) {

@@ -26,7 +26,7 @@ use crate::wire::{Buffers, Framing, Head, Part, Received, Take, Unanswered, Up, 
 
 /// A stream with its request.
 pub(crate) struct Http2Up {
-    // Before `places`: the stream is reset before its place is free.
+    // Before `place` and `slot`: the stream is reset before its places are free.
     response: State,
     /// The event after the bytes of the last slice.
     event: Option<Event>,
@@ -42,8 +42,10 @@ pub(crate) struct Http2Up {
     has_trailers: bool,
     /// True if the connection may have carried a request before this one.
     is_reused: bool,
-    /// Its places on the connection and among the upstream's active ones, until the request fails.
-    places: Option<(Place, Permit)>,
+    /// Its place on the connection, until the request fails.
+    place: Option<Place>,
+    /// Its place among the upstream's active requests, until another attempt has it.
+    slot: Option<Permit>,
 }
 
 /// The state of the response.
@@ -86,7 +88,8 @@ impl Http2Up {
             is_head: false,
             has_trailers: !in_flight.is_http1(),
             is_reused,
-            places: Some((place, slot)),
+            place: Some(place),
+            slot: Some(slot),
         }
     }
 
@@ -211,7 +214,7 @@ impl Wire for Http2Up {
         let data = self.writer.take_payload();
         if let Some(head) = self.head.take() {
             let is_empty = data.is_empty() && self.writer.last().is_some_and(HeaderMap::is_empty);
-            match self.places.as_ref().and_then(|(place, _)| place.send(head, is_empty)) {
+            match self.place.as_ref().and_then(|place| place.send(head, is_empty)) {
                 Some((waiting, request)) => {
                     (self.response, self.request) = (State::Waiting(waiting), Some(request));
                 }
@@ -251,6 +254,10 @@ impl Up for Http2Up {
         }));
     }
 
+    fn take_slot(&mut self) -> Option<Permit> {
+        self.slot.take()
+    }
+
     fn release(&mut self, _: bool) {
         self.response = State::Ended;
         self.request = None;
@@ -268,7 +275,7 @@ impl Up for Http2Up {
             // The connection took nothing.
             None => {}
         }
-        self.places = None;
+        self.place = None;
         Some(*kept)
     }
 }
