@@ -1,6 +1,5 @@
 //! The connection for one attempt: from the pool, or a new one, by the protocol on which proxy and server agree.
 
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -57,14 +56,15 @@ fn poll_ahead(
     buffers: &Buffers,
 ) -> Poll<Stop> {
     if upload.is_open() && !upload.has_ahead() {
-        let mut slices = VecDeque::new();
-        let keep = |data: &[u8]| slices.push_back(Bytes::copy_from_slice(data));
+        // One slice, however many chunks there are: each slice has memory of its own.
+        let mut read = Vec::new();
+        let keep = |data: &[u8]| read.extend_from_slice(data);
         let trailers = match ready!(upload.poll_ahead(cx, (&mut *down, in_flight), buffers, keep)) {
             Ok(trailers) => trailers.unwrap_or_default(),
             Err(error) => return Poll::Ready(error.into()),
         };
         let ahead = upload.ahead();
-        (ahead.slices, ahead.trailers) = (slices, trailers);
+        (ahead.slices, ahead.trailers) = ([Bytes::from(read)].into(), trailers);
     }
     down.poll_gone(cx, buffers).map(|()| Stop::ClientGone)
 }

@@ -8,6 +8,7 @@ use http::HeaderMap;
 use http::header::{HeaderName, TRAILER};
 use http1::{write_chunk, write_field};
 
+use crate::limits;
 use crate::request::headers;
 use crate::wire::Buffers;
 
@@ -27,7 +28,7 @@ pub(crate) struct Writer {
 
 /// The trailers of a message.
 enum Trailers {
-    /// The names that the head announces.
+    /// The first names that the head announces: a trailer section has no more fields.
     Announced(Vec<HeaderName>),
     /// Those of a message in frames that has ended.
     Last(HeaderMap),
@@ -82,10 +83,9 @@ impl Writer {
         self.coding = if is_chunked { Coding::Chunks } else { Coding::Plain };
         self.is_same = is_same;
         self.trailers = trailers.filter(|fields| fields.contains_key(TRAILER)).map(|fields| {
-            let names = headers::tokens(fields, &TRAILER);
-            Box::new(Trailers::Announced(
-                names.filter_map(|name| HeaderName::from_bytes(name).ok()).collect(),
-            ))
+            let names =
+                headers::tokens(fields, &TRAILER).filter_map(|name| HeaderName::from_bytes(name).ok());
+            Box::new(Trailers::Announced(names.take(limits::HEAD_FIELDS).collect()))
         });
         &mut self.out
     }
@@ -193,5 +193,24 @@ impl Writer {
     fn flush_run(&mut self, slice: &[u8]) {
         let run = std::mem::take(&mut self.run);
         self.out.extend_from_slice(&slice[run]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn announced_trailers_take_little_memory() {
+        let names = vec!["ab"; 20_000].join(",");
+        let fields = HeaderMap::from_iter([(TRAILER, HeaderValue::from_str(&names).unwrap())]);
+        let mut writer = Writer::default();
+        writer.head(true, true, Some(&fields));
+        let Some(Trailers::Announced(names)) = writer.trailers.as_deref() else {
+            panic!("none is announced")
+        };
+        assert_eq!((names.len(), names.capacity() < 2 * limits::HEAD_FIELDS), (limits::HEAD_FIELDS, true));
     }
 }

@@ -9,6 +9,8 @@ crate::support::wires::table! {
     (all):
         answer_and_upload_move_at_the_same_time,
         upload_waits_for_its_server;
+    (http1, "only HTTP/1.1 has chunks"):
+        chunks_that_wait_for_a_connection_are_joined;
     (http1_clients, "interim responses reach HTTP/1.1 clients only"):
         messages_may_be_cut_anywhere;
 }
@@ -67,6 +69,37 @@ fn upload_waits_for_its_server() {
         sending.join().unwrap();
     });
     assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+}
+
+/// What is read while there is no place at the server takes the memory of its bytes, however many chunks they are.
+fn chunks_that_wait_for_a_connection_are_joined() {
+    const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let (heard, line) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            if head.starts_with("GET") {
+                wait.lock().unwrap().recv().unwrap();
+            } else {
+                heard.send(peer.until("\r\n")).unwrap();
+                peer.until("0\r\n\r\n");
+            }
+            peer.send(OK);
+        }
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 1);
+    let (mut first, mut second) = (proxy.connect(), proxy.connect());
+    first.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    eventually("its place is taken", || proxy.running.reader()().upstream_connections[0].taken == 1);
+    let chunks = "1\r\na\r\n".repeat(1000);
+    second
+        .send(format!("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"));
+    eventually("both are in flight", || proxy.running.in_flight() == 2);
+    go.send(()).unwrap();
+    assert!(second.head().unwrap().starts_with("HTTP/1.1 200"));
+    let size = usize::from_str_radix(line.recv().unwrap().trim_end(), 16).unwrap();
+    assert!(size > 1, "the first of {size}");
 }
 
 /// A request and its response are the same messages wherever they are cut, even with bytes behind them.
