@@ -26,6 +26,7 @@ use exchange::{
 use http::header::{ACCEPT_ENCODING, HeaderValue};
 use http::request::Parts;
 use http::{Method, Uri, Version};
+use http1::Fault;
 use meter::Tick;
 use scan::OtherModels;
 
@@ -47,7 +48,7 @@ use crate::session::{self, Handshake};
 use crate::state::WorkerState;
 use crate::upstream_profile::ClientKey;
 use crate::watched::Watched;
-use crate::{Metering, Passthrough, Terms, clock};
+use crate::{Metering, Passthrough, Terms, clock, limits};
 
 /// A request whose head was read.
 pub(crate) struct Request {
@@ -100,6 +101,9 @@ pub(crate) fn open(
     let Request { parts, has_body, begun, .. } = request;
     let (has_body, begun) = (*has_body, *begun);
     let (upstream, profile) = (&worker.plan.upstreams[index], &worker.profiles[index]);
+    if parts.headers.len() > limits::HEAD_FIELDS {
+        return Err(reject_unopened(worker, index, Answer::not_a_request(Fault::ManyFields)));
+    }
     policy::check(&parts.method, &parts.uri, parts.version, &parts.headers)
         .map_err(|answer| reject_unopened(worker, index, answer))?;
     let upgrade = policy::asks_upgrade(&parts.method, parts.version, &parts.headers);

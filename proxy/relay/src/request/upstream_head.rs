@@ -48,7 +48,6 @@ pub(crate) fn rewrite(
         }
     }
     if parts.version == Version::HTTP_2 {
-        headers::join_cookies(&mut parts.headers);
         // HTTP/2 needs neither field for a body.
         if has_body && !parts.headers.contains_key(CONTENT_LENGTH) {
             parts.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));

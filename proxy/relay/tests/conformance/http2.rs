@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::{Body, Frame};
+use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Request};
 
 use super::Proxy;
@@ -20,6 +21,7 @@ crate::support::wires::table! {
         requests_become_http11_with_one_host,
         many_streams_share_a_connection,
         get_with_a_body_keeps_it,
+        requests_have_at_most_100_fields,
         trailers_are_forwarded,
         upstream_failure_resets_the_stream,
         reset_stream_cancels_its_upstream_only,
@@ -69,6 +71,23 @@ fn requests_become_http11_with_one_host() {
     assert!(head.contains("\r\nte: trailers\r\n"), "{head}");
     assert!(head.contains("\r\ncontent-length: 5\r\n"), "{head}");
     assert_eq!(body, b"hello");
+}
+
+/// Crumbs of a cookie are one field (RFC 9113 §8.2.3).
+fn requests_have_at_most_100_fields() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.listener();
+    run(async move {
+        let mut client = connect(address).await;
+        for (name, count, status) in [("x-a", 100, 200), ("x-a", 101, 431), ("cookie", 300, 200)] {
+            let mut request = get(address, "/x");
+            for _ in 0..count {
+                request.headers_mut().append(name, HeaderValue::from_static("v"));
+            }
+            assert_eq!(client.send_request(request).await.unwrap().status(), status, "{count} {name}");
+        }
+    });
 }
 
 fn many_streams_share_a_connection() {

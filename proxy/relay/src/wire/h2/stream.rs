@@ -18,6 +18,7 @@ use crate::carry::{Ended, begin, rest};
 use crate::clock;
 use crate::conn::client::Client;
 use crate::connections::Connections;
+use crate::request::headers;
 use crate::request::reject::Stop;
 
 /// The body of a response.
@@ -49,7 +50,8 @@ pub(super) async fn forward(
     request: Request<Incoming>,
 ) -> Result<Response<StreamBody>, Cut> {
     let begun = clock::now();
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    headers::join_cookies(&mut parts.headers);
     let has_body = !body.is_end_stream();
     let request = crate::request::Request { parts, head: Bytes::new(), has_body, begun };
     let request = Box::new((request, Http2Down::new(body)));
