@@ -63,16 +63,13 @@ impl Response {
             let fault = "switched protocols (101) although the request did not ask for it, or before its end";
             return Err(Answer::invalid(in_flight.upstream_name(), fault));
         }
-        let shown = {
-            let mut metered = in_flight.metered.borrow_mut();
-            let shown = metered.with(|metering| metering.response_head(status.as_u16(), fields, at));
-            if shown == Some(None) {
-                // Not a metered kind of answer.
-                in_flight.worker.passthrough(Passthrough::Path);
-                metered.finish();
-            }
-            shown.flatten().unwrap_or_default()
-        };
+        let shown = in_flight.meter(|metering| metering.response_head(status.as_u16(), fields, at));
+        if shown == Some(None) {
+            // Not a metered kind of answer.
+            in_flight.worker.passthrough(Passthrough::Path);
+            in_flight.metered.borrow_mut().finish();
+        }
+        let shown = shown.flatten().unwrap_or_default();
         if let Some(reason) = shown.unread {
             in_flight.worker.passthrough(reason);
         }

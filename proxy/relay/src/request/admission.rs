@@ -56,13 +56,12 @@ fn admit_spending(
     kind: RequestKind,
     body: Option<&Gathered>,
 ) -> Result<Option<Terms>, Answer> {
-    let asks = in_flight.meter(|metering| metering.exchange.tenant().is_none());
-    match body {
-        None if asks == Some(true) => return Ok(None),
-        Some(Gathered::TooLarge) if asks == Some(true) => {
-            in_flight.meter(|metering| metering.resolve_tenant());
+    if in_flight.meter(|metering| metering.exchange.tenant().is_none()) == Some(true) {
+        match body {
+            None => return Ok(None),
+            Some(Gathered::TooLarge) => _ = in_flight.meter(Metering::resolve_tenant),
+            Some(_) => {}
         }
-        _ => {}
     }
     refuse_if(in_flight, |metering| over_budget(gate, metering))?;
     if in_flight.meter(|metering| metering.fetches_detached()) == Some(true) {

@@ -19,7 +19,9 @@ pub(crate) fn check(method: &Method, uri: &Uri, version: Version, headers: &Head
         return Err(Answer::refused(status, Refusal::Target, "method_not_allowed", message));
     }
     target(method, uri)?;
-    framing(version, headers)?;
+    if version == Version::HTTP_2 {
+        framing(headers)?;
+    }
     host(uri, version, headers)
 }
 
@@ -76,10 +78,11 @@ fn target(method: &Method, uri: &Uri) -> Result<(), Answer> {
     }
 }
 
-fn framing(version: Version, headers: &HeaderMap) -> Result<(), Answer> {
+/// Checks the framing of an HTTP/2 request, which may be forwarded by HTTP/1.1.
+fn framing(headers: &HeaderMap) -> Result<(), Answer> {
     let wrong =
         |message| Err(Answer::refused(StatusCode::BAD_REQUEST, Refusal::Framing, "invalid_framing", message));
-    if version == Version::HTTP_2 && headers.contains_key(TRANSFER_ENCODING) {
+    if headers.contains_key(TRANSFER_ENCODING) {
         return wrong("Transfer-Encoding belongs to HTTP/1.1 only");
     }
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
