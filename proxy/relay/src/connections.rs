@@ -183,10 +183,8 @@ impl Connections {
 
     /// Signals every connection to end after its current request; idle ones end soon.
     pub(crate) fn leave(&self) {
-        self.worker.leaving.order();
-        for (client, _) in self.clients.borrow().values().filter(|(client, _)| client.is_http2()) {
-            client.announce_end();
-        }
+        self.worker.leaving.set(Some(clock::now()));
+        self.clients.borrow().values().for_each(|(client, _)| _ = client.announce_end());
         for pool in &self.pools {
             pool.leave();
         }

@@ -9,17 +9,11 @@
 //!
 //! A worker ends as soon as its last connection has ended.
 
-use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::Poll;
 
-use meter::Tick;
-use tokio::sync::futures::OwnedNotified;
-use tokio::sync::{Notify, watch};
-
-use crate::clock;
+use tokio::sync::watch;
 
 /// The phase of all workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,35 +45,5 @@ impl Phase {
             Poll::Pending => or.as_mut().poll(cx),
         })
         .await;
-    }
-}
-
-/// The signal to every connection of one worker to end after its current request.
-#[derive(Debug, Default)]
-pub(crate) struct Leaving {
-    ordered_at: Cell<Option<Tick>>,
-    ordered: Arc<Notify>,
-}
-
-impl Leaving {
-    /// Sends the signal.
-    pub(crate) fn order(&self) {
-        self.ordered_at.set(Some(clock::now()));
-        self.ordered.notify_waiters();
-    }
-
-    /// Returns true once the signal was sent.
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.ordered_at.get().is_some()
-    }
-
-    /// The tick at which the signal was sent.
-    pub(crate) fn ordered_at(&self) -> Option<Tick> {
-        self.ordered_at.get()
-    }
-
-    /// Waits for the signal.
-    pub(crate) fn ordered(&self) -> OwnedNotified {
-        Arc::clone(&self.ordered).notified_owned()
     }
 }

@@ -160,9 +160,8 @@ pub(crate) fn open(
             })
         }
         Err(_) if upgrade => {
-            let (headers, is_tls, holder) = (&mut parts.headers, client.is_tls(), client.holder());
-            let role = role();
-            let handshake = Handshake { upstream: index, target: &target, headers, is_tls, holder, role };
+            let (headers, role) = (&mut parts.headers, role());
+            let handshake = Handshake { upstream: index, target: &target, headers, client, role };
             opened = Some(session::open(worker, handshake, resolve)?);
             Metered::not(worker)
         }
@@ -229,12 +228,9 @@ impl Undecided {
             // A coding may hide the count: a repeated word looks like a bomb.
             parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
-        let policy = UsagePolicy {
-            upstream: &in_flight.worker.plan.upstreams[in_flight.upstream],
-            profile: &in_flight.worker.profiles[in_flight.upstream],
-            client: *client,
-            now: *begun,
-        };
+        let (worker, index) = (&in_flight.worker, in_flight.upstream);
+        let (upstream, profile) = (&worker.plan.upstreams[index], &worker.profiles[index]);
+        let policy = UsagePolicy { upstream, profile, client: *client, now: *begun };
         let Some((edited, step)) = usage.decide(in_flight, policy, parts, body) else {
             return Ok(Decision::NeedBody);
         };

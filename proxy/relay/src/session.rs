@@ -18,7 +18,6 @@ use std::task::Context;
 use bytes::Bytes;
 use exchange::recorded;
 use scan::{MessageKind, Name};
-use tokio::sync::futures::OwnedNotified;
 use tokio::time::Sleep;
 use websocket::{CloseFrame, Violation};
 
@@ -26,7 +25,7 @@ use self::messages::{Found, Message, Messages};
 pub(crate) use self::open::{Handshake, Opened, answered, open};
 use self::responses::Responses;
 use self::withheld::{Onward, Withheld};
-use crate::holder::Holder;
+use crate::conn::client::Client;
 use crate::rejection::Known;
 use crate::request::answer::Answer;
 use crate::state::WorkerState;
@@ -35,7 +34,7 @@ use crate::{Dropped, Gap, Passthrough, RequestedModel, clock, limits};
 /// One metered WebSocket.
 pub(crate) struct Session {
     worker: Rc<WorkerState>,
-    holder: Option<Arc<Holder>>,
+    client: Rc<Client>,
     /// The client's messages; `None` once they cannot be read.
     sent: Option<Messages>,
     /// The server's messages; `None` once they cannot be read.
@@ -46,8 +45,6 @@ pub(crate) struct Session {
     /// The client's message that a budget checks, held back until it is complete.
     withheld: Option<Withheld>,
     refusal: Option<Refusing>,
-    leaving: Pin<Box<OwnedNotified>>,
-    is_listening: bool,
 }
 
 /// The end of a session whose client was refused a response: the responses in progress end first.
@@ -71,18 +68,16 @@ pub(crate) struct Close {
 }
 
 impl Session {
-    fn new(worker: &Rc<WorkerState>, holder: Option<Arc<Holder>>, responses: Responses) -> Self {
+    fn new(worker: &Rc<WorkerState>, client: &Rc<Client>, responses: Responses) -> Self {
         let messages = || Some(Messages::new(responses.origin.dialect));
         Self {
             worker: Rc::clone(worker),
-            holder,
+            client: Rc::clone(client),
             sent: messages(),
             received: messages(),
             is_client_closing: false,
             withheld: None,
             refusal: None,
-            leaving: Box::pin(worker.leaving.ordered()),
-            is_listening: false,
             responses,
         }
     }
@@ -97,7 +92,7 @@ impl Session {
         loop {
             if self.withheld.is_none() && onward.at < bytes.len() && self.is_next_checked() {
                 onward.pass();
-                self.withheld = Some(Withheld::new(&self.worker, self.holder.clone()));
+                self.withheld = Some(Withheld::new(&self.worker, self.client.holder()));
             }
             let Some(sent) = &mut self.sent else { break };
             let found = sent.next(bytes, &mut onward.at);
@@ -220,14 +215,9 @@ impl Session {
     /// Returns how the proxy closes the connection, once it has to and can: after a refusal, or when the worker drains,
     /// and between two responses. Otherwise the task is woken when that may have changed.
     pub(crate) fn close(&mut self, cx: &mut Context<'_>) -> Option<Close> {
-        if !self.is_listening {
-            // One poll is enough: it wakes this task, and the worker's flag stays set.
-            self.is_listening = true;
-            let _ = self.leaving.as_mut().poll(cx);
-        }
         let is_overdue =
             self.refusal.as_mut().is_some_and(|refusal| refusal.deadline.as_mut().poll(cx).is_ready());
-        let is_due = self.refusal.is_some() || self.worker.leaving.is_ordered();
+        let is_due = self.client.poll_leaving(cx).is_ready() || self.refusal.is_some();
         if !is_due || self.responses.is_busy() && !is_overdue {
             return None;
         }

@@ -12,10 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use exchange::{AnsweredIds, DetachedWork, IdSource, RuleMembers};
-use meter::Load;
+use meter::{Load, Tick};
 
 use crate::capacity::Capacity;
-use crate::drain::Leaving;
 use crate::holder::{Holders, Resource};
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
@@ -76,8 +75,8 @@ pub(crate) struct WorkerState {
     pub(crate) cutting: Cell<bool>,
     /// True from the start of the drain: each HTTP/1 response then ends its connection.
     pub(crate) draining: Cell<bool>,
-    /// The signal to every connection to end.
-    pub(crate) leaving: Leaving,
+    /// The tick at which every connection got the signal to end after its current request.
+    pub(crate) leaving: Cell<Option<Tick>>,
     /// Requests without a complete answer so far. Only this thread writes it.
     pub(crate) in_flight: Arc<AtomicUsize>,
 }
@@ -135,7 +134,7 @@ impl WorkerState {
             rule_members: RefCell::default(),
             cutting: Cell::new(false),
             draining: Cell::new(false),
-            leaving: Leaving::default(),
+            leaving: Cell::new(None),
             in_flight,
         })
     }

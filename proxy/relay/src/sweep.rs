@@ -54,7 +54,7 @@ pub(crate) fn end_overdue(connections: &Connections) {
 /// Returns true if a connection has waited too long for a request.
 fn is_overdue(worker: &WorkerState, client: &Client) -> bool {
     let since = client.since();
-    let (since, limit) = match (client.stage(), worker.leaving.ordered_at()) {
+    let (since, limit) = match (client.stage(), worker.leaving.get()) {
         (Stage::Busy | Stage::Ended, _) => return false,
         (Stage::Fresh | Stage::Idle, Some(ordered)) => (since.max(ordered), limits::LAST_IDLE),
         (Stage::Idle, None) => (since, limits::CLIENT_IDLE),

@@ -303,7 +303,7 @@ impl<D: Down> Pump<D> {
                     Finish::Done => response.end(at),
                     _ => response.cut(at),
                 }
-                let is_leaving = self.in_flight.worker.leaving.is_ordered();
+                let is_leaving = self.in_flight.worker.leaving.get().is_some();
                 let may_stay = matches!(finish, Finish::Done) && self.upload.is_sent() && !is_leaving;
                 self.up.release(may_stay);
                 self.phase = Phase::Over(finish);

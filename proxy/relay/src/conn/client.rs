@@ -43,7 +43,7 @@ pub(crate) struct Client {
     pub(crate) number: u64,
     payer: RefCell<Payer>,
     stages: Cell<Stages>,
-    /// The task of an HTTP/2 connection, which is woken to announce its end.
+    /// The task of a connection whose protocol can announce its end, which is woken for that.
     task: RefCell<Option<Waker>>,
     /// Bytes that were read to detect the protocol, or put back, and not taken.
     first: RefCell<Bytes>,

@@ -1,7 +1,6 @@
 //! The handshake of a WebSocket: it is admitted as a request is, and its messages are metered if its path is known.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use exchange::{RoleSource, Socket, TenantResolution, models_of_head, socket};
 use http::header::{HeaderName, SEC_WEBSOCKET_EXTENSIONS};
@@ -11,7 +10,7 @@ use usage::Policy;
 use super::Session;
 use super::responses::{Origin, Responses};
 use crate::Passthrough;
-use crate::holder::Holder;
+use crate::conn::client::Client;
 use crate::request::admission::admit_tunnel;
 use crate::request::answer::Answer;
 use crate::request::headers::take_out;
@@ -26,9 +25,7 @@ pub(crate) struct Handshake<'a> {
     /// The target as sent to the upstream.
     pub(crate) target: &'a Uri,
     pub(crate) headers: &'a mut HeaderMap,
-    /// True if the client's connection has TLS.
-    pub(crate) is_tls: bool,
-    pub(crate) holder: Option<Arc<Holder>>,
+    pub(crate) client: &'a Rc<Client>,
     pub(crate) role: RoleSource,
 }
 
@@ -41,7 +38,7 @@ pub(crate) fn open(
     handshake: Handshake<'_>,
     resolve: impl FnOnce(&HeaderMap) -> TenantResolution,
 ) -> Result<Opened, Answer> {
-    let Handshake { upstream, target, headers, is_tls, holder, role } = handshake;
+    let Handshake { upstream, target, headers, client, role } = handshake;
     let dialect = match socket(target.path()) {
         Socket::Metered(dialect) if asks_websocket(headers) => Some(dialect),
         Socket::Metered(_) | Socket::Unread | Socket::Unknown => None,
@@ -59,8 +56,9 @@ pub(crate) fn open(
         // The proxy knows no extension; all known ones compress.
         take_out(headers, &SEC_WEBSOCKET_EXTENSIONS);
     }
-    let origin = Origin { upstream, dialect, models, headers: traced(headers), is_tls, tenant, role };
-    Ok(Ok(Box::new(Session::new(worker, holder, Responses::new(worker, origin)))))
+    let (headers, is_tls) = (traced(headers), client.is_tls());
+    let origin = Origin { upstream, dialect, models, headers, is_tls, tenant, role };
+    Ok(Ok(Box::new(Session::new(worker, client, Responses::new(worker, origin)))))
 }
 
 /// The session of a connection whose server switches protocols, by the head of its response. Otherwise the request, or

@@ -30,7 +30,7 @@ pub(super) struct Stages {
     requests: usize,
     /// Under HTTP/2 bytes may arrive without a request after them.
     is_http2: bool,
-    /// True once the end of an HTTP/2 connection is to be announced.
+    /// True once the end of the connection is to be announced.
     is_leaving: bool,
 }
 
@@ -98,8 +98,8 @@ impl Client {
         self.stages.get().is_http2
     }
 
-    /// Lets the task of an HTTP/2 connection announce its end; if it is idle, its time begins anew. Returns false if that was
-    /// done before.
+    /// Wakes the task of a connection whose protocol can announce its end, HTTP/2 or a session, for that. If the connection
+    /// is idle, its time begins anew. Returns false if the task was woken before.
     pub(crate) fn announce_end(&self) -> bool {
         let Stages { stage, is_leaving, .. } = self.stages.get();
         if is_leaving {
@@ -117,7 +117,7 @@ impl Client {
         true
     }
 
-    /// Ready once the end of an HTTP/2 connection is to be announced.
+    /// Ready once the end of the connection is to be announced.
     pub(crate) fn poll_leaving(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.stages.get().is_leaving {
             return Poll::Ready(());

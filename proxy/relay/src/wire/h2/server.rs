@@ -29,9 +29,6 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, up
         Box::pin(forward(Rc::clone(connections), by, request))
     });
     let mut connection = pin!(builder(worker).serve_connection(io, service));
-    if worker.leaving.is_ordered() {
-        client.announce_end();
-    }
     let mut is_leaving = false;
     std::future::poll_fn(|cx| {
         turn_bytes.set(limits::TURN_READ_BYTES);
