@@ -32,13 +32,13 @@ pub(crate) fn asks_upgrade(method: &Method, version: Version, headers: &HeaderMa
     version == Version::HTTP_11
         && headers.contains_key(UPGRADE)
         && lists(headers, &CONNECTION, "upgrade")
-        && !lists(headers, &UPGRADE, "h2c")
-        && (!asks_websocket(headers) || method == Method::GET && !has_body(headers))
+        && !may_ask_for(headers, b"h2c")
+        && (!may_ask_for(headers, b"websocket") || method == Method::GET && !has_body(headers))
 }
 
-/// Returns true if the protocol that is requested may be WebSocket: in any spelling, such as `websocket/13`.
-pub(crate) fn asks_websocket(headers: &HeaderMap) -> bool {
-    let name = b"websocket";
+/// Returns true if the protocol that is requested may have this name: in any spelling, such as `websocket/13`, or with
+/// bytes around it that a server may take for blanks.
+pub(crate) fn may_ask_for(headers: &HeaderMap, name: &[u8]) -> bool {
     let has =
         |line: &HeaderValue| line.as_bytes().windows(name.len()).any(|part| part.eq_ignore_ascii_case(name));
     headers.get_all(UPGRADE).iter().any(has)

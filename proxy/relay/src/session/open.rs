@@ -14,7 +14,7 @@ use crate::conn::client::Client;
 use crate::request::admission::admit_tunnel;
 use crate::request::answer::Answer;
 use crate::request::headers::take_out;
-use crate::request::policy::asks_websocket;
+use crate::request::policy::may_ask_for;
 use crate::request::tenant::resolve_by_body;
 use crate::state::WorkerState;
 
@@ -40,7 +40,7 @@ pub(crate) fn open(
 ) -> Result<Opened, Answer> {
     let Handshake { upstream, target, headers, client, role } = handshake;
     let dialect = match socket(target.path()) {
-        Socket::Metered(dialect) if asks_websocket(headers) => Some(dialect),
+        Socket::Metered(dialect) if may_ask_for(headers, b"websocket") => Some(dialect),
         Socket::Metered(_) | Socket::Unread | Socket::Unknown => None,
     };
     if worker.control.gate.is_none() && dialect.is_none() {
