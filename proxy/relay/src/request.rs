@@ -126,6 +126,9 @@ pub(crate) fn open(
     let head = (target.query(), &parts.headers);
     let route_of = |method| route_below(&upstream.prefix, kind, method, target.path());
     let mut route = route_of(&parts.method);
+    // At a known path, a tunnel would carry what is metered.
+    let upgrade = upgrade
+        && route.as_ref().map_or(true, |route| matches!(route.speaks, Speaks::Anything | Speaks::Shape));
     let is_unusual = route.is_err() && !upgrade && is_unusual(&parts.method, target.path(), head, has_body);
     if is_unusual {
         // It may run a model as a POST does.

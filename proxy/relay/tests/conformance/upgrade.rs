@@ -3,6 +3,7 @@
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use meter::Ending;
 use relay::Passthrough;
 
 use super::Proxy;
@@ -15,6 +16,7 @@ crate::support::wires::table! {
         tunnel_ends_with_its_client,
         websocket_with_a_body_or_another_method_is_not_asked_for,
         cleartext_http2_upgrade_is_ignored,
+        metered_request_opens_no_tunnel,
         rejected_upgrade_is_an_ordinary_answer,
         switch_before_the_end_of_a_request_is_rejected,
         switch_has_no_framing;
@@ -184,6 +186,23 @@ fn cleartext_http2_upgrade_is_ignored() {
         assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
         assert_eq!(said.recv().unwrap(), Proxy::spelled("GET /x HTTP/1.1\r\nHost: h\r\n\r\n"), "{upgrade:?}");
     }
+}
+
+/// At a path that is metered, no protocol is requested, so the server may not switch.
+fn metered_request_opens_no_tunnel() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        heard.send(peer.head().unwrap()).unwrap();
+        peer.send(SWITCH);
+        peer.rest();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    let (target, rest) = ("POST /v1/completions HTTP/1.1\r\nHost: h\r\n", "Content-Length: 2\r\n\r\n");
+    client.send(format!("{target}Connection: upgrade\r\nUpgrade: foo\r\n{rest}{{}}"));
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 502"));
+    assert_eq!(said.recv().unwrap(), Proxy::spelled(&format!("{target}{rest}")));
+    assert_eq!(crate::usage::record(&proxy).ending, Ending::ProxyError);
 }
 
 fn tunnel_ends_with_its_client() {
