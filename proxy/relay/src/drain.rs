@@ -9,10 +9,6 @@
 //!
 //! A worker ends as soon as its last connection has ended.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::Poll;
-
 use tokio::sync::watch;
 
 /// The phase of all workers.
@@ -31,19 +27,5 @@ impl Phase {
     /// as a stop.
     pub(crate) async fn reached(phases: &mut watch::Receiver<Self>, phase: Self) -> Self {
         phases.wait_for(|now| *now >= phase).await.map_or(Self::Stopped, |now| *now)
-    }
-
-    /// As [`reached`](Self::reached), or until `or` is ready.
-    pub(crate) async fn reached_before(
-        phases: &mut watch::Receiver<Self>,
-        phase: Self,
-        mut or: Pin<&mut impl Future<Output = ()>>,
-    ) {
-        let mut reached = std::pin::pin!(Self::reached(phases, phase));
-        std::future::poll_fn(|cx| match reached.as_mut().poll(cx) {
-            Poll::Ready(_) => Poll::Ready(()),
-            Poll::Pending => or.as_mut().poll(cx),
-        })
-        .await;
     }
 }

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -91,22 +90,22 @@ async fn work(start: Start) -> io::Result<()> {
         // Load balancers still send connections for a while: they are served. Connections that a client would use again
         // are not worth keeping, as they could close under its next request.
         worker.draining.set(true);
-        let delay = pin!(tokio::time::sleep(plan.drain_delay));
-        Phase::reached_before(&mut phase, Phase::Stopped, delay).await;
+        tokio::select! {
+            _ = Phase::reached(&mut phase, Phase::Stopped) => {}
+            () = tokio::time::sleep(plan.drain_delay) => {}
+        }
         accepting.shutdown().await;
         connections.leave();
-        let ended = pin!(async {
-            // Ends with the first of these; the other connections are cut below.
-            tokio::select! {
-                () = async {
-                    all_ended(&tasks).await;
-                    all_ended(&connections.rests).await;
-                } => {}
-                () = end_overdue_forever(&connections) => {}
-                () = tokio::time::sleep(plan.drain_grace) => {}
-            }
-        });
-        Phase::reached_before(&mut phase, Phase::Stopped, ended).await;
+        // Ends with the first of these; the other connections are cut below.
+        tokio::select! {
+            _ = Phase::reached(&mut phase, Phase::Stopped) => {}
+            () = async {
+                all_ended(&tasks).await;
+                all_ended(&connections.rests).await;
+            } => {}
+            () = end_overdue_forever(&connections) => {}
+            () = tokio::time::sleep(plan.drain_grace) => {}
+        }
     }
     worker.cutting.set(true);
     accepting.shutdown().await;

@@ -195,7 +195,7 @@ pub static SETTINGS: &[Setting] = &[
         ("connections", 1, 1_000_000),
         "4096",
         "Maximum number of client connections per worker; at the limit, the connection that has been idle longest is \
-               closed; if none is idle, no connection is accepted until one ends",
+               closed, else a slow one; if there is neither, new connections wait",
     ),
     Setting::proxy_number(
         "upstream_connections",
