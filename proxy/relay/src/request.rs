@@ -106,7 +106,6 @@ pub(crate) fn open(
     }
     policy::check(&parts.method, &parts.uri, parts.version, &parts.headers)
         .map_err(|answer| reject_unopened(worker, index, answer))?;
-    let upgrade = policy::asks_upgrade(&parts.method, parts.version, &parts.headers);
 
     let resolver = TenantResolver::new(worker, client.peer(), client.certificate().cloned());
     resolver.strip_untrusted_headers(worker, &mut parts.headers);
@@ -118,32 +117,12 @@ pub(crate) fn open(
     let started_unix_ns = LazyCell::new(clock::wall_unix_ns);
     let resolve = |headers: &_| resolver.clone().resolve(worker, parts.uri.path(), headers, *started_unix_ns);
 
-    let kind = worker.kind(index);
-    let refuse_detached = worker.plan.refuse_detached;
-    if refuse_detached && keeps_conversations(kind) {
+    if worker.plan.refuse_detached && keeps_conversations(worker.kind(index)) {
         parts.headers.remove(CONVERSATION_ID);
     }
-    let head = (target.query(), &parts.headers);
-    let route_of = |method| route_below(&upstream.prefix, kind, method, target.path());
-    let mut route = route_of(&parts.method);
-    // At a known path, a tunnel would carry what is metered.
-    let upgrade = upgrade
-        && route.as_ref().map_or(true, |route| matches!(route.speaks, Speaks::Anything | Speaks::Shape));
-    let is_unusual = route.is_err() && !upgrade && is_unusual(&parts.method, target.path(), head, has_body);
-    if is_unusual {
-        // It may run a model as a POST does.
-        route = Ok(route_of(&Method::POST).unwrap_or(Route::new(Speaks::Anything)));
-    }
-    let may_run = is_unusual || parts.method == Method::POST;
-    let is_batch =
-        refuse_detached && may_run && begins_detached(target.path(), target.query(), &parts.headers);
-    let work = match worker.detached.job(target.path(), target.query()) {
-        Some(job) if parts.method == Method::GET && route.is_err() && !upgrade => {
-            route = Ok(Route::new(Speaks::Anything));
-            Work::Fetched(job)
-        }
-        _ => Work::at(&route, target.path(), worker.control.gate.is_some()),
-    };
+    let asks_upgrade = policy::asks_upgrade(&parts.method, parts.version, &parts.headers);
+    let Routed { route, upgrade, kind, work } =
+        routed((worker, index), &target, (parts, has_body), asks_upgrade);
 
     let role = || upstream.role.of_peer(resolver.trusts_peer(worker));
     let mut opened = None;
@@ -192,9 +171,50 @@ pub(crate) fn open(
         worker.passthrough(reason);
     }
     let upgrade = upgrade.then(|| opened.unwrap_or(Err(Passthrough::Upgrade)));
-    let kind = RequestKind { is_batch, is_unusual };
     let undecided = Undecided { kind, client: client_key, begun, terms: None, usage };
     Ok(Opened { in_flight, resolver, target, upgrade, unmetered: route.err(), undecided })
+}
+
+/// The route of a request, and what its head shows about detached work.
+struct Routed {
+    /// The route, or the reason why the request is not metered.
+    route: Result<Route, Passthrough>,
+    /// True if it may switch protocols.
+    upgrade: bool,
+    kind: RequestKind,
+    work: Work,
+}
+
+/// Finds the route of a request with this target at the upstream with this index.
+fn routed(
+    (worker, index): (&WorkerState, usize),
+    target: &Uri,
+    (parts, has_body): (&Parts, bool),
+    asks_upgrade: bool,
+) -> Routed {
+    let (method, path, query) = (&parts.method, target.path(), target.query());
+    let prefix = &worker.plan.upstreams[index].prefix;
+    let route_of = |method| route_below(prefix, worker.kind(index), method, path);
+    let mut route = route_of(method);
+    // At a known path, a tunnel would carry what is metered.
+    let upgrade = asks_upgrade
+        && route.as_ref().map_or(true, |route| matches!(route.speaks, Speaks::Anything | Speaks::Shape));
+    let is_unusual =
+        route.is_err() && !upgrade && is_unusual(method, path, (query, &parts.headers), has_body);
+    if is_unusual {
+        // It may run a model as a POST does.
+        route = Ok(route_of(&Method::POST).unwrap_or(Route::new(Speaks::Anything)));
+    }
+    let may_detach = worker.plan.refuse_detached && (is_unusual || *method == Method::POST);
+    let is_batch = may_detach && begins_detached(path, query, &parts.headers);
+    let work = match worker.detached.job(path, query) {
+        Some(job) if *method == Method::GET && route.is_err() && !upgrade => {
+            route = Ok(Route::new(Speaks::Anything));
+            Work::Fetched(job)
+        }
+        _ => Work::at(&route, path, worker.control.gate.is_some()),
+    };
+    Routed { route, upgrade, kind: RequestKind { is_batch, is_unusual }, work }
 }
 
 impl Opened {
