@@ -10,6 +10,7 @@ pub(crate) mod shared_pool;
 pub(crate) mod socket;
 pub(crate) mod stream;
 pub(crate) mod stream_rest;
+mod task;
 pub(crate) mod tls;
 pub(crate) mod tunnel;
 pub(crate) mod upstream_socket;

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use meter::Tick;
@@ -24,6 +24,7 @@ pub(crate) use self::stage::Stage;
 use self::stage::Stages;
 use self::tunnel::Tunnel;
 use super::socket::{Output, Socket};
+use super::task::Task;
 use super::tls::Tls;
 use super::write_progress::WriteProgress;
 use crate::clock;
@@ -44,7 +45,7 @@ pub(crate) struct Client {
     payer: RefCell<Payer>,
     stages: Cell<Stages>,
     /// The task of a connection whose protocol can announce its end, which is woken for that.
-    task: RefCell<Option<Waker>>,
+    task: Task,
     /// Bytes that were read to detect the protocol, or put back, and not taken.
     first: RefCell<Bytes>,
     /// True if a request was answered before it was read completely.
@@ -70,7 +71,7 @@ impl Client {
             number,
             payer: RefCell::new(Payer::new(worker, peer)),
             stages: Cell::new(Stages::new(clock::now())),
-            task: RefCell::default(),
+            task: Task::default(),
             writes: WriteProgress::default(),
             first: RefCell::default(),
             interim: RefCell::default(),

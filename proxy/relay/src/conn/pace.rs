@@ -2,10 +2,11 @@
 //! whether it waits for the client; once a second the sweep checks it, so that no frame needs a timer. Time spent
 //! waiting for the upstream is not attributed to the client.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::task::Waker;
 
+use super::task::Task;
 use crate::claims::Progress;
 use crate::limits::{RATE_GRACE_SWEEPS, SLOW_BYTES_PER_S, SLOW_SWEEPS};
 
@@ -13,7 +14,7 @@ use crate::limits::{RATE_GRACE_SWEEPS, SLOW_BYTES_PER_S, SLOW_SWEEPS};
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     /// The task to wake when the sweep ends the body.
-    task: RefCell<Option<Waker>>,
+    task: Task,
     verdict: Cell<Option<Verdict>>,
     /// The bytes counted at the last sweep.
     swept: Cell<u64>,
@@ -68,19 +69,14 @@ impl Pace {
     /// As [`wait`](Self::wait), and a verdict wakes this task.
     pub(crate) fn wait_in(&self, task: &Waker) {
         self.waiting.set(true);
-        let mut known = self.task.borrow_mut();
-        if !known.as_ref().is_some_and(|known| known.will_wake(task)) {
-            *known = Some(task.clone());
-        }
+        self.task.set(task);
     }
 
     /// Sets the verdict; the first one that ends the body stands.
     pub(crate) fn decide(&self, verdict: Verdict) {
         if !self.is_over() {
             self.verdict.set(Some(verdict));
-            if let Some(task) = &*self.task.borrow() {
-                task.wake_by_ref();
-            }
+            self.task.wake();
         }
     }
 

@@ -1,12 +1,13 @@
 //! One HTTP/2 stream as a task that can be ended alone, while the connection's other streams continue.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 use super::pace::Pace;
+use super::task::Task;
 
 tokio::task_local! {
     static CURRENT: Rc<Stream>;
@@ -18,7 +19,7 @@ pub(crate) struct Stream {
     /// The speed at which the client takes its response.
     pub(crate) taking: Pace,
     is_cut: Cell<bool>,
-    task: RefCell<Option<Waker>>,
+    task: Task,
 }
 
 impl Stream {
@@ -30,9 +31,7 @@ impl Stream {
     /// Ends the stream: its future is dropped, which resets it.
     pub(crate) fn cut(&self) {
         self.is_cut.set(true);
-        if let Some(task) = &*self.task.borrow() {
-            task.wake_by_ref();
-        }
+        self.task.wake();
     }
 
     /// Runs the future of a stream until it ends or is cut.
@@ -45,9 +44,8 @@ impl Stream {
                 return Poll::Ready(());
             }
             let polled = future.as_mut().poll(cx).map(drop);
-            let mut task = of_it.task.borrow_mut();
-            if polled.is_pending() && !task.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-                *task = Some(cx.waker().clone());
+            if polled.is_pending() {
+                of_it.task.set(cx.waker());
             }
             polled
         })

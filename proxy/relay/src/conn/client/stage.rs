@@ -111,9 +111,7 @@ impl Client {
                 stages.set(stage);
             }
         });
-        if let Some(task) = self.task.take() {
-            task.wake();
-        }
+        self.task.wake();
         true
     }
 
@@ -122,10 +120,7 @@ impl Client {
         if self.stages.get().is_leaving {
             return Poll::Ready(());
         }
-        let mut task = self.task.borrow_mut();
-        if !task.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-            *task = Some(cx.waker().clone());
-        }
+        self.task.set(cx.waker());
         Poll::Pending
     }
 
