@@ -120,9 +120,7 @@ pub(crate) fn open(
     if worker.plan.refuse_detached && keeps_conversations(worker.kind(index)) {
         parts.headers.remove(CONVERSATION_ID);
     }
-    let asks_upgrade = policy::asks_upgrade(&parts.method, parts.version, &parts.headers);
-    let Routed { route, upgrade, kind, work } =
-        routed((worker, index), &target, (parts, has_body), asks_upgrade);
+    let Routed { route, upgrade, kind, work } = routed((worker, index), &target, (parts, has_body));
 
     let role = || upstream.role.of_peer(resolver.trusts_peer(worker));
     let mut opened = None;
@@ -186,18 +184,13 @@ struct Routed {
 }
 
 /// Finds the route of a request with this target at the upstream with this index.
-fn routed(
-    (worker, index): (&WorkerState, usize),
-    target: &Uri,
-    (parts, has_body): (&Parts, bool),
-    asks_upgrade: bool,
-) -> Routed {
+fn routed((worker, index): (&WorkerState, usize), target: &Uri, (parts, has_body): (&Parts, bool)) -> Routed {
     let (method, path, query) = (&parts.method, target.path(), target.query());
     let prefix = &worker.plan.upstreams[index].prefix;
     let route_of = |method| route_below(prefix, worker.kind(index), method, path);
     let mut route = route_of(method);
     // At a known path, a tunnel would carry what is metered.
-    let upgrade = asks_upgrade
+    let upgrade = policy::asks_upgrade(method, parts.version, &parts.headers)
         && route.as_ref().map_or(true, |route| matches!(route.speaks, Speaks::Anything | Speaks::Shape));
     let is_unusual =
         route.is_err() && !upgrade && is_unusual(method, path, (query, &parts.headers), has_body);
