@@ -38,7 +38,7 @@ pub(crate) enum HandshakeError {
     Tls(rustls::Error),
     /// The connection broke.
     #[error("{0}")]
-    Io(io::Error),
+    Io(#[from] io::Error),
 }
 
 impl Tls {
@@ -59,7 +59,7 @@ impl Tls {
         }
         let mut session = self.session.borrow_mut();
         while !bytes.is_empty() {
-            session.read_tls(&mut bytes).map_err(HandshakeError::Io)?;
+            session.read_tls(&mut bytes)?;
             session.process_new_packets().map_err(HandshakeError::Tls)?;
         }
         Ok(())
@@ -82,10 +82,10 @@ impl Tls {
     fn poll_steps(&self, socket: &Socket, cx: &mut Context<'_>) -> Poll<Result<(), HandshakeError>> {
         loop {
             while self.wants_write() {
-                ready!(socket.poll_write_ready(cx)).map_err(HandshakeError::Io)?;
+                ready!(socket.poll_write_ready(cx))?;
                 match self.write_to(socket) {
                     Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                        return Poll::Ready(Err(HandshakeError::Io(error)));
+                        return Poll::Ready(Err(error.into()));
                     }
                     _ => {}
                 }
@@ -93,16 +93,14 @@ impl Tls {
             if !self.is_handshaking() {
                 return Poll::Ready(Ok(()));
             }
-            ready!(socket.poll_read_ready(cx)).map_err(HandshakeError::Io)?;
+            ready!(socket.poll_read_ready(cx))?;
             let mut wire = [0; limits::HANDSHAKE_READ_BYTES];
             match socket.try_read(&mut wire) {
                 Ok(0) if !self.has_begun.get() => return Poll::Ready(Err(HandshakeError::Unbegun)),
-                Ok(0) => {
-                    return Poll::Ready(Err(HandshakeError::Io(io::ErrorKind::UnexpectedEof.into())));
-                }
+                Ok(0) => return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())),
                 Ok(read) => self.take(&wire[..read])?,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(HandshakeError::Io(error))),
+                Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
     }
