@@ -23,13 +23,9 @@ pub trait Models: Send + Sync + fmt::Debug {
     /// Returns the error message if the model is not allowed; the client receives it unchanged.
     fn refused(&self, tenant: &str, requested: &RequestedModel<'_>) -> Option<Box<str>>;
     /// Returns the terms for this tenant's requests that cannot be fully metered.
-    fn terms(&self, _tenant: &str) -> Terms {
-        Terms::default()
-    }
+    fn terms(&self, tenant: &str) -> Terms;
     /// Returns the error message for a request that these terms reject.
-    fn message(&self, _tenant: &str, gap: Gap) -> Box<str> {
-        gap.name().into()
-    }
+    fn message(&self, tenant: &str, gap: Gap) -> Box<str>;
 }
 
 /// The terms for requests of a tenant that cannot be fully metered.

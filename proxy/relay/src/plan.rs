@@ -48,17 +48,10 @@ pub struct Listen {
     pub proxy_protocol: bool,
 }
 
-impl Listen {
-    /// A listener without TLS. Port 0 selects a free one.
-    pub fn tcp(address: SocketAddr) -> Self {
-        Self { address: ListenAddress::Tcp(address), tls: None, proxy_protocol: false }
-    }
-}
-
 /// The address of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// An address and a TCP port.
+    /// An address and a TCP port; port 0 selects a free one.
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix {

@@ -198,7 +198,7 @@ fn more_work_is_rejected_where_some_was_accepted() {
     let proxy = Proxy::with(upstream.address, |plan| {
         in_force(keys())(plan);
         plan.upstreams[0].usage = Policy::Inject;
-        plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
+        plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, restricts: false }))));
     });
     let of = |path: &str, key: &str| {
         let fields = format!("x-api-key: {key}\r\n");

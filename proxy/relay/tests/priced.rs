@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use relay::{Gate, Models, Refusal, RequestedModel};
+use relay::{Gap, Gate, Models, Refusal, RequestedModel, Terms};
 use tenant::{BodyKey, Rule};
 
 use crate::support::{CANCEL, DEADLINE, Proxy};
@@ -27,6 +27,14 @@ impl Models for Known {
     fn refused(&self, _: &str, requested: &RequestedModel<'_>) -> Option<Box<str>> {
         assert_eq!((requested.provider, requested.upstream), ("openai", "under-test"));
         (requested.model != "known").then(|| "It has no price.".into())
+    }
+
+    fn terms(&self, _: &str) -> Terms {
+        Terms::default()
+    }
+
+    fn message(&self, _: &str, gap: Gap) -> Box<str> {
+        gap.name().into()
     }
 }
 

@@ -4,16 +4,16 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use chance::Side;
-use relay::{Listen, StartError, outbox, start};
+use relay::{StartError, outbox, start};
 
-use crate::support::{Proxy, Upstream, eventually, plan, tcp};
+use crate::support::{Proxy, Upstream, eventually, listen, plan, tcp};
 
 #[test]
 fn port_in_use_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap();
     let mut plan = plan(taken);
-    plan.upstreams[0].listen = vec![Listen::tcp(taken)];
+    plan.upstreams[0].listen = vec![listen(taken)];
     plan.workers = 2;
     let observers = (0..2).map(|_| crate::support::observer()).collect();
     let error = start(plan.relay, plan.control, observers, outbox(1).0).err().unwrap();
@@ -28,7 +28,7 @@ fn port_of_a_running_proxy_is_in_use() {
     let upstream = Upstream::answering("");
     let first = Proxy::with(upstream.address, |plan| plan.workers = 2);
     let mut plan = plan(upstream.address);
-    plan.upstreams[0].listen = vec![Listen::tcp(first.address())];
+    plan.upstreams[0].listen = vec![listen(first.address())];
     assert!(start(plan.relay, plan.control, vec![crate::support::observer()], outbox(1).0).is_err());
 }
 

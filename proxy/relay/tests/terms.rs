@@ -19,12 +19,12 @@ const KEY_B: &str = "x-api-key: key-b\r\n";
 #[derive(Debug)]
 pub(crate) struct Under {
     pub(crate) terms: Terms,
-    pub(crate) minds: bool,
+    pub(crate) restricts: bool,
 }
 
 impl Models for Under {
     fn restricts(&self, tenant: &str) -> bool {
-        self.minds && tenant == "a"
+        self.restricts && tenant == "a"
     }
 
     fn refused(&self, _: &str, requested: &RequestedModel<'_>) -> Option<Box<str>> {
@@ -40,12 +40,12 @@ impl Models for Under {
     }
 }
 
-fn proxy(upstream: &Upstream, terms: Terms, minds: bool) -> Proxy {
+fn proxy(upstream: &Upstream, terms: Terms, restricts: bool) -> Proxy {
     Proxy::with(upstream.address, |plan| {
         in_force(keys())(plan);
         plan.upstreams[0].usage = Policy::Inject;
         plan.upstreams[0].kind = Some(ServerKind::Vllm);
-        plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds }))));
+        plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, restricts }))));
     })
 }
 
@@ -129,7 +129,7 @@ fn both_names_of_a_model_need_a_price() {
         (Some(ServerKind::Ollama), ["403", "200", "403", "200"]),
         (Some(ServerKind::Vllm), ["200", "403", "200", "200"]),
     ] {
-        let under = Under { terms: Terms::default(), minds: true };
+        let under = Under { terms: Terms::default(), restricts: true };
         let proxy = Proxy::with(upstream.address, |plan| {
             in_force(keys())(plan);
             plan.upstreams[0].kind = kind;
@@ -203,7 +203,7 @@ fn unusual_method_or_control_is_rejected_or_metered() {
 #[test]
 fn each_named_model_needs_a_price() {
     let upstream = answering();
-    let under = Under { terms: Terms { refuse_unreadable: true, ..Terms::default() }, minds: true };
+    let under = Under { terms: Terms { refuse_unreadable: true, ..Terms::default() }, restricts: true };
     let proxy = Proxy::with(upstream.address, |plan| {
         in_force(keys())(plan);
         plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(under))));
@@ -309,7 +309,7 @@ fn observed_stream_is_uncountable() {
         in_force(keys())(plan);
         plan.upstreams[0].usage = Policy::Observe;
         plan.control.gate =
-            Some(Arc::new(Gate::with_models(Box::new(Under { terms: strict, minds: false }))));
+            Some(Arc::new(Gate::with_models(Box::new(Under { terms: strict, restricts: false }))));
     });
     assert_eq!(status(&proxy, post(CHAT, KEY_A, r#"{"stream":true}"#)).0, "403");
     assert_eq!(status(&proxy, post(CHAT, KEY_A, "{}")).0, "200");

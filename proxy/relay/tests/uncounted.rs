@@ -215,7 +215,7 @@ fn uncountable_request_is_rejected_where_terms_demand_it() {
                     in_force(keys())(plan);
                     (plan.upstreams[0].usage, plan.upstreams[0].kind) = (Policy::Inject, kind);
                     plan.control.gate =
-                        Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
+                        Some(Arc::new(Gate::with_models(Box::new(Under { terms, restricts: false }))));
                 });
                 let (head, answer) = exchange(&mut proxy.connect(), post(path, KEY_A, body));
                 let expected = if refused { "403" } else { "200" };
@@ -247,7 +247,7 @@ fn terms_reject_forms_without_usage() {
             let proxy = Proxy::with(upstream.address, |plan| {
                 in_force(keys())(plan);
                 plan.control.gate =
-                    Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
+                    Some(Arc::new(Gate::with_models(Box::new(Under { terms, restricts: false }))));
             });
             let request = post(&format!("{gemini}{query}"), &format!("{KEY_A}{field}"), "{}");
             let (head, _) = exchange(&mut proxy.connect(), request);
@@ -303,7 +303,7 @@ fn terms_reject_transcripts_without_tokens() {
                     in_force(keys())(plan);
                     plan.upstreams[0].kind = kind;
                     plan.control.gate =
-                        Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
+                        Some(Arc::new(Gate::with_models(Box::new(Under { terms, restricts: false }))));
                 });
                 let request = post("/v1/audio/transcriptions", &head, &form);
                 let (answer, _) = exchange(&mut proxy.connect(), request);

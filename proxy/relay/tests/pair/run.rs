@@ -14,8 +14,8 @@ use connect::{Address, Target};
 use meter::{RateLimits, Record, Stated};
 use relay::testing::LoneWorker;
 use relay::{
-    Class, Control, Dropped, Listen, ModelSlot, Notice, Observer, Passthrough, Plan, Refusal, RoleSource,
-    RuleKind, Shares, TokenRejection, Upstream, UsageStep, outbox,
+    Class, Control, Dropped, ModelSlot, Notice, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
+    Shares, TokenRejection, Upstream, UsageStep, outbox,
 };
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{LocalOptions, LocalRuntime};
@@ -345,7 +345,7 @@ fn plan(path: &Path, script: &Script) -> Plan {
     Plan {
         upstreams: vec![Upstream {
             name: "under-test".into(),
-            listen: vec![Listen::tcp(([127, 0, 0, 1], 0).into())],
+            listen: Vec::new(),
             target: Target::new(Address::Unix(path.into()), None),
             prefix: "".into(),
             kind: None,

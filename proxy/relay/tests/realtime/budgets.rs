@@ -303,6 +303,10 @@ impl Models for Strict {
     fn terms(&self, tenant: &str) -> Terms {
         Terms { refuse_unreadable: tenant == "a", ..Terms::default() }
     }
+
+    fn message(&self, _: &str, gap: Gap) -> Box<str> {
+        gap.name().into()
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(crate) mod wires;
 use std::time::{Duration, Instant};
 
 pub(crate) use peer::{Peer, Wire};
-pub(crate) use proxy::{Proxy, TestPlan, observer, plan, secure, tcp};
+pub(crate) use proxy::{Proxy, TestPlan, listen, observer, plan, secure, tcp};
 pub(crate) use upstream::{Upstream, body as upstream_body};
 
 /// The deadline of every wait of a test.

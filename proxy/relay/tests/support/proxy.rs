@@ -190,12 +190,17 @@ impl DerefMut for TestPlan {
     }
 }
 
+/// A listener without TLS.
+pub(crate) fn listen(address: SocketAddr) -> Listen {
+    Listen { address: ListenAddress::Tcp(address), tls: None, proxy_protocol: false }
+}
+
 /// The plan of most tests.
 pub(crate) fn plan(upstream: SocketAddr) -> TestPlan {
     let relay = Plan {
         upstreams: vec![Upstream {
             name: "under-test".into(),
-            listen: vec![Listen::tcp(([127, 0, 0, 1], 0).into())],
+            listen: vec![listen(([127, 0, 0, 1], 0).into())],
             target: Target::new(Address::host(&upstream.ip().to_string(), upstream.port()), None),
             prefix: "".into(),
             kind: None,
