@@ -95,6 +95,25 @@ fn only_rejected_tenants_are_rejected() {
     assert_eq!(proxy.seen().refused, [Refusal::Budget; 3]);
 }
 
+/// A client that sends many requests at once, all of which the proxy answers itself, gets one answer in its turn.
+#[test]
+fn pipelined_rejections_leave_turns_to_others() {
+    let server = server();
+    let (proxy, _gate) = gated(&server, keys(), &["a", "b"]);
+    let mut clients = [KEY_A, "x-api-key: key-b\r\n"].map(|key| {
+        let mut client = proxy.connect();
+        exchange(&mut client, post(CHAT, key, ""));
+        (client, post(CHAT, key, "").repeat(100))
+    });
+    // The worker waits for this at its next request.
+    let held = proxy.seen();
+    clients.iter_mut().for_each(|(client, requests)| client.send(requests));
+    drop(held);
+    eventually("all are answered", || proxy.seen().rejected.len() == 202);
+    let turns = proxy.seen().rejected.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
+    assert!(turns > 100, "{turns}");
+}
+
 #[test]
 fn requests_without_cost_pass() {
     let server = server();
