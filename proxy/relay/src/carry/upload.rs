@@ -20,7 +20,7 @@ use crate::request::reject::Stop;
 use crate::request::tenant::TenantResolver;
 use crate::wire::failure::{BodyError, SendFailure};
 use crate::wire::upstream::Upstream;
-use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Wire as _};
+use crate::wire::{Buffers, Down, Framing, Part, Received, Take, Up as _, Wire as _};
 
 /// The body of one request.
 pub(crate) struct Upload {
@@ -248,7 +248,8 @@ impl Upload {
         if self.state == State::Read {
             self.state = State::Given;
         }
-        if up.write(cx, slice, buffers).is_err() {
+        // What another connection may send is kept.
+        if up.write(cx, slice, buffers).is_err() && !up.may_repeat() {
             self.break_off();
         }
         Poll::Ready(Ok(slice.len()))

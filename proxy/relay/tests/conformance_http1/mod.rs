@@ -5,5 +5,6 @@ mod framing;
 mod leaving;
 mod reuse;
 mod unreachable;
+mod unsent;
 
 use crate::support::Proxy;

@@ -53,7 +53,14 @@ pub(crate) struct Seen {
     pub(crate) panics: bool,
     /// Panic in the meter at the next token.
     pub(crate) meter_panics: bool,
+    /// Called by the worker at the beginning of the next exchange.
+    pub(crate) at_begin: Option<Hook>,
+    /// Called by the worker, in the meter, at the next token.
+    pub(crate) at_token: Option<Hook>,
 }
+
+/// A call from a worker's thread, which waits for it.
+pub(crate) type Hook = Box<dyn FnOnce() + Send>;
 
 impl Proxy {
     /// A proxy with one worker in front of `upstream`.
@@ -254,12 +261,21 @@ impl Observer for Recorder {
         ModelSlot(0)
     }
     fn begin(&mut self, _: ModelSlot) {
-        self.0.lock().unwrap().seated += 1;
+        let hook = {
+            let mut seen = self.0.lock().unwrap();
+            seen.seated += 1;
+            seen.at_begin.take()
+        };
+        hook.into_iter().for_each(|hook| hook());
     }
     fn admit(&mut self, _: ModelSlot, _: ModelSlot) {}
     fn live(&mut self, _: ModelSlot, _: u64, _: u64) {
-        let panics = std::mem::take(&mut self.0.lock().unwrap().meter_panics);
+        let (panics, hook) = {
+            let mut seen = self.0.lock().unwrap();
+            (std::mem::take(&mut seen.meter_panics), seen.at_token.take())
+        };
         assert!(!panics, "asked for by the test");
+        hook.into_iter().for_each(|hook| hook());
     }
     fn end(&mut self, _: ModelSlot, _: &Record) {
         self.0.lock().unwrap().seated -= 1;
