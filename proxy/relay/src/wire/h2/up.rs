@@ -184,6 +184,7 @@ impl Wire for Http2Up {
         if let State::Body(_, untaken) = &mut self.response
             && let Some(mut first) = untaken.take()
         {
+            let is_joined = !first.beginning.is_empty();
             first.beginning.extend_from_slice(slice);
             let is_known = !first.beginning.is_empty() || self.event.is_some();
             let beginning = is_known.then_some(&first.beginning[..]);
@@ -192,7 +193,9 @@ impl Wire for Http2Up {
                 *untaken = Some(first);
                 return Ok(());
             }
-            data = &taken.insert(first).beginning;
+            if is_joined {
+                data = &taken.insert(first).beginning;
+            }
         }
         if !data.is_empty() {
             take(Part::Data { data, verbatim: None })?;
