@@ -138,6 +138,9 @@ impl<D: Down> Pump<D> {
         // The connection is dropped first.
         let Self { mut phase, up, .. } = self;
         let Phase::Answering(response) = &mut phase else { return None };
+        if up.is_whole() {
+            response.end(clock::now());
+        }
         response.leave().map(|metered| (metered, up))
     }
 

@@ -40,6 +40,11 @@ impl Upstream {
         }
     }
 
+    /// Returns true if only the end of the response is missing. In HTTP/1.1, the end comes with the last byte.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self, Self::Http2(up) if up.is_whole())
+    }
+
     /// Returns the socket of a connection whose server switched protocols.
     pub(crate) fn into_io(self) -> Option<UpstreamIo> {
         match self {

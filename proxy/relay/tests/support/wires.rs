@@ -70,7 +70,7 @@ impl Wires {
 /// and, with the reason for which the other wires are excluded:
 ///
 /// - `http1_clients`, `http1_upstreams`, `http2_clients`, `http2_upstreams`: the rows of `all` with this protocol on this side
-/// - `http1`, `http1_to_http2`: those of one pair
+/// - `http1`: those of one pair
 /// - `cleartext`: HTTP/1.1 on both sides, without TLS
 ///
 /// Tests of a `slow` group wait for seconds: before a long run they have one row only, and `cargo test` has them with
@@ -99,7 +99,6 @@ macro_rules! rows {
         h2_h1 h2_h1_tls h2_h2; h2_h2_tls } };
     ((http2_upstreams $($more:tt)*)) => { crate::support::wires::rows! { [$($more)*]
         h1_h2 h1_h2_tls h2_h2; h2_h2_tls } };
-    ((http1_to_http2 $($more:tt)*)) => { crate::support::wires::rows! { [$($more)*] h1_h2 h1_h2_tls; } };
     ((cleartext $($more:tt)*)) => { crate::support::wires::rows! { [$($more)*] h1_h1; } };
     ([$(, $reason:literal)?] $($row:ident)+; $($long:ident)*) => {
         $(crate::support::wires::row! { $row })+

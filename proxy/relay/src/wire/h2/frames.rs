@@ -41,10 +41,15 @@ impl<B: Body<Data = Bytes> + Unpin> Frames<B> {
         let read = ahead.split_to(ahead.len().min(buffer.len()));
         buffer[..read.len()].copy_from_slice(&read);
         // The peer may leave its stream open after the last byte of a known length.
-        let is_whole = body.is_end_stream() || !has_trailers && body.size_hint().exact() == Some(0);
-        if ahead.is_empty() && is_whole {
+        if self.is_whole() && (!has_trailers || self.body.is_end_stream()) {
             last.get_or_insert_with(|| Ok(HeaderMap::new()));
         }
         Poll::Ready((read.len(), last))
+    }
+
+    /// Returns true if no more bytes follow.
+    pub(super) fn is_whole(&self) -> bool {
+        let Self { body, ahead } = self;
+        ahead.is_empty() && (body.is_end_stream() || body.size_hint().exact() == Some(0))
     }
 }

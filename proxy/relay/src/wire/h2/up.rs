@@ -93,6 +93,11 @@ impl Http2Up {
         }
     }
 
+    /// Returns true if all bytes of a stated length were given. Trailers may follow.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(&self.response, State::Body(body, None) if body.is_whole())
+    }
+
     /// Reads heads; ready once a body is expected, or there is an event.
     fn poll_heads(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let State::Waiting(waiting) = &mut self.response else { return Poll::Ready(()) };
