@@ -17,7 +17,7 @@ pub(crate) mod h1;
 pub(crate) mod h2;
 pub(crate) mod serve;
 pub(crate) mod upstream;
-mod writer;
+pub(crate) mod writer;
 
 use std::cell::RefCell;
 use std::io;
