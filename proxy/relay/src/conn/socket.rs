@@ -183,6 +183,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn silent_peer_is_probed_after_15_s_and_given_up_after_30() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let socket = Socket::Tcp(listener.accept().await.unwrap().0);
+        assert!(!socket.kernel().keepalive().unwrap());
+        socket.probe().unwrap();
+        let kernel = socket.kernel();
+        assert!(kernel.keepalive().unwrap());
+        let (silence, probes) =
+            (kernel.tcp_keepalive_time().unwrap(), kernel.tcp_keepalive_retries().unwrap());
+        assert_eq!(silence, Duration::from_secs(15));
+        assert_eq!(silence + probes * kernel.tcp_keepalive_interval().unwrap(), Duration::from_secs(30));
+    }
+
+    #[tokio::test]
     async fn half_that_may_be_closed_is_no_end() {
         let (socket, mut peer) = UnixStream::pair().unwrap();
         let socket = Socket::Unix(socket);

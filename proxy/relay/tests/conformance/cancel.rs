@@ -20,6 +20,8 @@ crate::support::wires::table! {
         slow_client_leaves;
     (http1_clients, "HTTP/2 has no half of a connection to close"):
         half_close_cancels_unless_allowed;
+    (http1_clients, slow, "the client of this test has its own socket"):
+        client_that_vanishes_is_given_up;
 }
 
 const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
@@ -30,6 +32,9 @@ const WAYS: [fn(Peer); 4] = [drop, Peer::reset, Peer::close, |mut client| {
     // Its socket stays open.
     std::mem::forget(client);
 }];
+
+/// The silence of a client after which it is given up.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// Tries of each way. A busy machine delays some, but not all.
 const TRIES: u32 = 5;
@@ -173,6 +178,29 @@ fn reset_cancels_even_with_half_close() {
     reached.recv().unwrap();
     client.reset();
     assert!(learned.recv().unwrap() < PROMPT);
+}
+
+/// The kernel of a machine that is gone acknowledges nothing.
+fn client_that_vanishes_is_given_up() {
+    let (ready, reached) = mpsc::channel();
+    let (sender, learned) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.exactly(2);
+        peer.stream().set_read_timeout(Some(2 * SILENCE)).unwrap();
+        ready.send(()).unwrap();
+        sender.send(peer.closed_after(now())).unwrap();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(REQUEST);
+    reached.recv().unwrap();
+    // The instruction `ret 0`: each packet is dropped before it is processed.
+    let nothing = socket2::SockFilter::new(6, 0, 0, 0);
+    socket2::SockRef::from(client.stream()).attach_filter(&[nothing]).unwrap();
+    let after = learned.recv().unwrap();
+    assert!(after > SILENCE - PROMPT && after < SILENCE * 3 / 2, "{after:?}");
+    eventually("the request has ended", || proxy.running.in_flight() == 0);
 }
 
 fn client_leaves_during_the_upstream_connect() {
