@@ -5,9 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rustls::ServerConfig;
 use tokio::net::UnixStream;
 
 use crate::conn::socket::Socket;
+use crate::conn::tls::Tls;
 use crate::connections::Connections;
 use crate::outbox::Outbox;
 use crate::state::{Capacities, Shared, WorkerState, contain};
@@ -24,12 +26,18 @@ impl LoneWorker {
         Self(Connections::new(&WorkerState::new(shared, observer, Arc::default())))
     }
 
-    /// Serves a client of the first upstream, until its connection ends.
-    pub async fn serve(&self, client: UnixStream) {
+    /// Serves a client of the first upstream, within a session if the listener has TLS, until its connection ends.
+    pub async fn serve(&self, client: UnixStream, tls: Option<Arc<ServerConfig>>) {
         let peer = (Ipv4Addr::LOCALHOST.into(), false);
-        let client = self.0.client(Socket::Unix(client), None, peer);
+        let tls = tls.map(|config| Box::new(Tls::new(config).expect("it starts sessions")));
+        let client = self.0.client(Socket::Unix(client), tls, peer);
         let serving = serve(Rc::clone(&self.0), 0, client);
         contain(Rc::clone(&self.0.worker), serving).await;
+    }
+
+    /// The bytes of the memory for messages that no connection has taken.
+    pub fn free_output_bytes(&self) -> usize {
+        self.0.buffers.out.borrow().capacity()
     }
 
     /// The amounts of shared capacities that are in use, and the requests in flight.

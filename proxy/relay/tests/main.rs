@@ -13,6 +13,7 @@ mod conformance_http2;
 mod detached;
 mod gate;
 mod labels;
+mod last_records;
 mod metering;
 mod pair;
 mod paying;

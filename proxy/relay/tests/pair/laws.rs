@@ -46,13 +46,17 @@ struct Outcome {
 
 /// Asserts the laws of a script of any bytes.
 pub(crate) fn assert_pair(stage: &Stage, input: &[u8]) {
-    let script = Script::read(input);
+    assert_script(stage, &Script::read(input));
+}
+
+/// Asserts the laws of a script.
+pub(crate) fn assert_script(stage: &Stage, script: &Script) {
     // HTTP/2 and tunnels do not have HTTP/1.1 messages.
     let switches = |answer: &Vec<u8>| answer.windows(3).any(|status| status == b"101");
     if script.client.starts_with(b"PRI") || script.answers.iter().any(switches) {
         return;
     }
-    let outcome = assert_laws(&script, &stage.run(&script));
+    let outcome = assert_laws(script, &stage.run(script));
     if script.only_cuts() && !script.steps.is_empty() {
         let script_of_whole = script.whole();
         let whole = assert_laws(&script_of_whole, &stage.run(&script_of_whole));
@@ -66,13 +70,15 @@ fn assert_laws(script: &Script, seen: &Seen) -> Outcome {
         let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
         let servers = seen.servers.iter().map(|server| (text(&server.received), text(&server.sent)));
         format!(
-            "{script}\n{} were sent; received: {}\n{:#?}",
+            "{script}\n{} were sent, {} bytes of memory were free; received: {}\n{:#?}",
             seen.sent,
+            seen.free_output_bytes,
             text(&seen.client),
             servers.collect::<Vec<_>>()
         )
     };
     assert_eq!(seen.in_use, [0; 4], "something is still in use\n{}", show());
+    assert!(!seen.outlives, "a client that left is not noticed\n{}", show());
     assert!(!seen.lost.contains(&Dropped::Panic), "a panic\n{}", show());
     let sent = sent_requests(&script.client[..seen.sent]);
     let to_head = |number: usize| sent.get(number).is_some_and(|request: &Request| request.method == "HEAD");

@@ -16,7 +16,8 @@ pub(crate) use run::Stage;
 mod tests {
     use proptest::prelude::*;
 
-    use super::script::Script;
+    use super::laws::assert_script;
+    use super::script::{Script, Step};
     use super::{Stage, assert_pair};
 
     /// Words of requests, valid and not.
@@ -78,7 +79,7 @@ mod tests {
         static STAGE: Stage = Stage::new();
     }
 
-    fn assert_script(modes: u8, steps: &[u8], requests: &[u8], answers: &[Vec<u8>]) {
+    fn assert_steps(modes: u8, steps: &[u8], requests: &[u8], answers: &[Vec<u8>]) {
         let answers = answers.iter().flat_map(|answer| [&[0xFE][..], answer].concat());
         let count = steps.len() as u8 + 64 * modes;
         let input = [&[count][..], steps, requests, &answers.collect::<Vec<_>>()].concat();
@@ -88,7 +89,7 @@ mod tests {
     #[test]
     fn equal_lengths_reach_the_client_as_one() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok";
-        assert_script(0, &[], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[answer.to_vec()]);
+        assert_steps(0, &[], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[answer.to_vec()]);
     }
 
     #[test]
@@ -96,7 +97,48 @@ mod tests {
         // All is sent, and the client closes its connection; then the end of the server's connection ends the body.
         let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{}".to_vec();
         let request = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}";
-        assert_script(1, &[0x1F, 0x76, 0xE1], request, &[answer]);
+        assert_steps(1, &[0x1F, 0x76, 0xE1], request, &[answer]);
+    }
+
+    /// The script of a client and a server that send these pieces.
+    fn pieces(client: &[&[u8]], answer: &[&[u8]]) -> Script {
+        let steps = client.iter().map(|piece| Step::Send(piece.len()));
+        let steps = steps.chain(answer.iter().map(|piece| Step::Answer(piece.len()))).collect();
+        let (client, answers) = (client.concat(), vec![answer.concat()]);
+        Script { is_edited: false, half_close: false, steps, client, answers }
+    }
+
+    /// The worker's memory serves other connections while the client sends nothing.
+    #[test]
+    fn upload_that_waits_for_its_client_has_no_output_memory() {
+        let heads = [
+            "Content-Length: 10",
+            "Transfer-Encoding: chunked",
+            "Content-Length: 10\r\nExpect: 100-continue",
+        ];
+        for (head, body) in heads.into_iter().zip(["", "5\r\nhello\r\n", "hello"]) {
+            for first in [0, body.len()] {
+                let head = format!("POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\n{head}\r\n\r\n");
+                let script = pieces(&[head.as_bytes(), &body.as_bytes()[..first]], &[]);
+                let seen = STAGE.with(|stage| stage.run(&script));
+                assert!(seen.free_output_bytes >= head.len(), "{} bytes\n{script}", seen.free_output_bytes);
+            }
+        }
+    }
+
+    /// The bytes before the client leaves are the last that the server's socket takes, or the first that it does not take.
+    #[test]
+    fn client_that_leaves_behind_its_upload_is_noticed() {
+        let head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n";
+        STAGE.with(|stage| {
+            for count in 0..64 {
+                let piece = [b'x'; 8 << 10];
+                let mut script = pieces(&[&[&head[..]], &vec![&piece[..]; count][..]].concat(), &[]);
+                script.steps.insert(0, Step::StallServer);
+                script.steps.push(Step::CloseClient);
+                assert_script(stage, &script);
+            }
+        });
     }
 
     /// A stream of this many frames with five characters each. Each frame is two chunks, cut at `cut`.
@@ -122,7 +164,7 @@ mod tests {
             requests in words(&REQUESTS),
             answers in proptest::collection::vec(words(&ANSWERS), 0..3),
         ) {
-            assert_script(modes, &steps, &requests, &answers);
+            assert_steps(modes, &steps, &requests, &answers);
         }
 
         #[test]

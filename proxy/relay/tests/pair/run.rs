@@ -54,6 +54,10 @@ pub(crate) struct Seen {
     pub(crate) records: Vec<Arc<Record>>,
     /// The amounts of the worker's capacities that are in use at the end.
     pub(crate) in_use: [usize; 4],
+    /// The bytes of the worker's memory for messages that no connection had after the last step.
+    pub(crate) free_output_bytes: usize,
+    /// True if the connection did not end although the client had closed its socket.
+    pub(crate) outlives: bool,
     /// Panics and other losses.
     pub(crate) lost: Vec<Dropped>,
 }
@@ -86,6 +90,8 @@ struct Run<'a> {
     client: Option<UnixStream>,
     unsent: &'a [u8],
     is_stalled: bool,
+    is_server_stalled: bool,
+    outlives: bool,
     servers: Vec<Server>,
     /// The number of answers that were begun.
     answers: usize,
@@ -127,11 +133,13 @@ impl Stage {
                 client: Some(client),
                 unsent: &script.client,
                 is_stalled: false,
+                is_server_stalled: false,
+                outlives: false,
                 servers: Vec::new(),
                 answers: 0,
                 serving: spawn_local({
                     let worker = Rc::clone(&worker);
-                    async move { worker.serve(proxys).await }
+                    async move { worker.serve(proxys, None).await }
                 }),
                 received: Vec::new(),
                 is_client_over: false,
@@ -140,10 +148,13 @@ impl Stage {
                 run.step(*step).await;
                 run.settle().await;
             }
+            let free_output_bytes = worker.free_output_bytes();
             run.finish().await;
             run.settle().await;
             Seen {
                 in_use: worker.in_use(),
+                free_output_bytes,
+                outlives: run.outlives,
                 records: inbox
                     .try_iter()
                     .filter_map(Notice::finished)
@@ -175,11 +186,16 @@ impl Run<'_> {
             }
             Step::AnswerEarly => self.begin_answer(),
             Step::Stall => self.is_stalled = !self.is_stalled,
+            Step::StallServer => self.is_server_stalled = !self.is_server_stalled,
             Step::EndClient => {
                 self.unsent = &self.unsent[self.unsent.len()..];
                 end(self.client.as_mut()).await;
             }
-            Step::CloseClient => self.client = None,
+            Step::CloseClient => {
+                self.client = None;
+                // A client that has closed its socket looks like one that has closed its half.
+                self.outlives |= !self.script.half_close && !self.ends().await;
+            }
             Step::EndServer => {
                 if let Some(server) = self.servers.last_mut() {
                     server.end().await;
@@ -238,7 +254,7 @@ impl Run<'_> {
         if let Some(client) = self.client.as_ref().filter(|_| !self.is_stalled) {
             has_moved |= read(client, &mut self.received, &mut self.is_client_over);
         }
-        for server in &mut self.servers {
+        for server in self.servers.iter_mut().filter(|_| !self.is_server_stalled) {
             let Some(socket) = &server.socket else { continue };
             if read(socket, &mut server.seen.received, &mut server.is_over) {
                 has_moved = true;
@@ -256,7 +272,7 @@ impl Run<'_> {
 
     /// Sends all that is left, then ends the sockets: first the server's, because an answer may need its end.
     async fn finish(&mut self) {
-        self.is_stalled = false;
+        (self.is_stalled, self.is_server_stalled) = (false, false);
         loop {
             let before = self.progress();
             self.send(usize::MAX);
@@ -274,14 +290,19 @@ impl Run<'_> {
         end(self.client.as_mut()).await;
         self.settle().await;
         self.client = None;
+        assert!(self.ends().await, "the connection does not end");
+    }
+
+    /// Returns true if the connection of the client ends.
+    async fn ends(&mut self) -> bool {
         for _ in 0..END_TURNS {
             self.receive().await;
             if self.serving.is_finished() {
-                return;
+                return true;
             }
             yield_now().await;
         }
-        panic!("the connection does not end");
+        false
     }
 
     fn progress(&self) -> (usize, usize, usize) {

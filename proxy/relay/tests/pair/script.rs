@@ -34,6 +34,8 @@ pub(crate) enum Step {
     AnswerEarly,
     /// The client stops reading, or reads again.
     Stall,
+    /// The server stops reading, or reads again.
+    StallServer,
     /// The client closes its half.
     EndClient,
     /// The client closes its socket.
@@ -66,7 +68,10 @@ impl Script {
     pub(crate) fn only_cuts(&self) -> bool {
         // The proxy holds torn events for a time.
         !self.is_edited
-            && self.steps.iter().all(|step| matches!(step, Step::Send(_) | Step::Answer(_) | Step::Stall))
+            && self
+                .steps
+                .iter()
+                .all(|step| matches!(step, Step::Send(_) | Step::Answer(_) | Step::Stall | Step::StallServer))
     }
 
     /// The answer to the request with this number.
@@ -95,6 +100,7 @@ impl Step {
         match byte >> 5 {
             0..=2 => Self::Send(amount),
             3..=5 => Self::Answer(amount),
+            6 if byte & 1 > 0 => Self::StallServer,
             6 => Self::Stall,
             _ => match byte & 7 {
                 0 => Self::EndClient,
