@@ -180,6 +180,12 @@ pub fn response<'h, 'b>(
     Ok(Some(Head { start, version, lines, len }))
 }
 
+/// Returns true if a head that was incomplete may be whole with `more` bytes, `len` in all, or exceed a limit. Other faults show
+/// at the end of their line, so that a head which arrives in small pieces is not parsed for each of them.
+pub fn may_be_whole(more: &[u8], len: usize) -> bool {
+    memchr::memchr(b'\n', more).is_some() || len > REQUEST_LINE_BYTES
+}
+
 /// Parses a trailer section with its empty line ([`crate::Body::trailers`]).
 pub fn trailers(section: &[u8]) -> Result<Vec<Line<'_>>, Invalid> {
     let mut table = [httparse::EMPTY_HEADER; FIELDS];

@@ -155,6 +155,18 @@ fn head_of_a_response_is_judged() {
 }
 
 #[test]
+fn head_is_whole_only_with_bytes_that_may_make_it_so() {
+    let head = b"GET / HTTP/1.1\r\nHost: a\r\nb: c\r\n\r\n";
+    let is_whole = |len| request(&head[..len], &mut Table::default()).unwrap().is_some();
+    for len in 1..=head.len() {
+        let more = &head[len - 1..len];
+        assert_eq!(may_be_whole(more, len), more == b"\n");
+        assert_eq!(is_whole(len), len == head.len());
+    }
+    assert!(!may_be_whole(b"x", REQUEST_LINE_BYTES) && may_be_whole(b"x", REQUEST_LINE_BYTES + 1));
+}
+
+#[test]
 fn trailers_are_whole_lines() {
     let lines = trailers(b"a: b\r\nc:\r\n\r\n").unwrap();
     assert_eq!((lines.len(), lines[0].value), (2, &b"b"[..]));

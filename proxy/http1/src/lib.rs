@@ -38,6 +38,6 @@ pub use body::{Body, Part};
 pub use chunks::Chunks;
 pub use fault::{Fault, Invalid};
 pub use framing::{ResponseBody, request_body, response_body};
-pub use head::{Head, RequestLine, StatusLine, Table, Version, request, response, trailers};
+pub use head::{Head, RequestLine, StatusLine, Table, Version, may_be_whole, request, response, trailers};
 pub use lines::{Line, Lines, is_hop_by_hop, names, tokens};
 pub use write::{write_chunk, write_field};

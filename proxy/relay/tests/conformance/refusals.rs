@@ -182,6 +182,9 @@ fn oversized_heads_are_answered_and_cut() {
     for (request, status) in [
         (format!("GET /x HTTP/1.1\r\nHost: h\r\nA: {long}\r\n\r\n"), "431"),
         (format!("GET /x HTTP/1.1\r\nHost: h\r\n{fields}\r\n"), "431"),
+        // Without an end.
+        (format!("GET /x HTTP/1.1\r\nHost: h\r\nA: {long}"), "431"),
+        (format!("GET /{long}"), "414"),
         (format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", &long[..65_400]), "200"),
     ] {
         let mut client = proxy.connect();

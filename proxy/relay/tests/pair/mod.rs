@@ -70,6 +70,30 @@ mod tests {
         "\u{1}",
     ];
 
+    const INVALID_REQUESTS: [&str; 12] = [
+        "GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1 \r\nHost: a\r\n\r\n",
+        "GET /# HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.2\r\nHost: a\r\n\r\n",
+        "G(T / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nb\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\n\n",
+        "\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "not a request",
+        "\u{16}\u{3}\u{1}\u{2}",
+    ];
+
+    const INVALID_ANSWERS: [&str; 6] = [
+        "HTTP/1.2 200 OK\r\n\r\n",
+        "HTTP/1.1 20 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nx y: z\r\n\r\n",
+        "HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
+        "SSH-2.0-server",
+        "\r\nHTTP/1.1 200 OK\r\n\r\n",
+    ];
+
     fn words(of: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(proptest::sample::select(of), 0..6)
             .prop_map(|words| words.concat().into_bytes())
@@ -106,6 +130,92 @@ mod tests {
         let steps = steps.chain(answer.iter().map(|piece| Step::Answer(piece.len()))).collect();
         let (client, answers) = (client.concat(), vec![answer.concat()]);
         Script { is_edited: false, half_close: false, steps, client, answers }
+    }
+
+    /// The beginning in one piece, the rest in pieces of one byte.
+    fn bytewise(bytes: &[u8], beginning: usize) -> Vec<&[u8]> {
+        let (beginning, rest) = bytes.split_at(beginning);
+        std::iter::once(beginning).filter(|piece| !piece.is_empty()).chain(rest.chunks(1)).collect()
+    }
+
+    const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    #[test]
+    fn heads_may_arrive_byte_by_byte() {
+        STAGE.with(|stage| {
+            for request in REQUESTS.into_iter().chain(INVALID_REQUESTS) {
+                for next in [&b""[..], GET, b"\r\n"] {
+                    assert_script(stage, &pieces(&bytewise(&[request.as_bytes(), next].concat(), 0), &[]));
+                }
+            }
+            for answer in ANSWERS.into_iter().chain(INVALID_ANSWERS) {
+                for next in [&b""[..], b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"] {
+                    assert_script(stage, &pieces(&[GET], &bytewise(&[answer.as_bytes(), next].concat(), 0)));
+                }
+            }
+        });
+    }
+
+    /// A head of this length, with fields of 600 bytes.
+    fn long_head(start: &str, len: usize) -> Vec<u8> {
+        let field = format!("x: {}\r\n", "y".repeat(595));
+        let mut head = start.as_bytes().to_vec();
+        while head.len() + field.len() + 9 < len {
+            head.extend(field.as_bytes());
+        }
+        let rest = len - head.len() - 7;
+        head.extend(format!("z: {}\r\n\r\n", "y".repeat(rest)).as_bytes());
+        assert_eq!(head.len(), len);
+        head
+    }
+
+    #[test]
+    fn limits_of_heads_are_exact_however_they_arrive() {
+        let body = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        STAGE.with(|stage| {
+            for excess in -3..4_isize {
+                let len = 65_536_usize.saturating_add_signed(excess);
+                let head = long_head("GET / HTTP/1.1\r\nHost: a\r\n", len);
+                assert_script(stage, &pieces(&bytewise(&head, len - 50), &[body]));
+                let answer = long_head("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", len);
+                assert_script(stage, &pieces(&[GET], &bytewise(&answer, len - 50)));
+                let target =
+                    "x".repeat(65_500_usize.saturating_add_signed(excess) - "GET / HTTP/1.1\r".len());
+                let head = format!("GET /{target} HTTP/1.1\r\nHost: a\r\n\r\n");
+                assert_script(stage, &pieces(&bytewise(head.as_bytes(), 65_470), &[body]));
+            }
+        });
+    }
+
+    /// The nanoseconds for which this thread has run.
+    fn run_ns() -> u64 {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        stat.split(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// The time that the last bytes of a head take which arrive one by one.
+    fn time_of_bytes(stage: &Stage, head: &[u8], is_answer: bool) -> u64 {
+        let (client, answer) = (&bytewise(head, head.len() - 2000)[..], &[&b""[..]][..]);
+        let script = if is_answer { pieces(&[GET], client) } else { pieces(client, answer) };
+        let begun = run_ns();
+        let _seen = stage.run(&script);
+        run_ns() - begun
+    }
+
+    #[test]
+    fn bytes_of_long_heads_cost_as_much_as_those_of_short_ones() {
+        STAGE.with(|stage| {
+            for (start, is_answer) in
+                [("GET / HTTP/1.1\r\nHost: a\r\n", false), ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", true)]
+            {
+                // On a busy machine, some runs take longer.
+                let times = [2500, 60_000].map(|len| {
+                    let head = long_head(start, len);
+                    (0..5).map(|_| time_of_bytes(stage, &head, is_answer)).min().unwrap()
+                });
+                assert!(times[1] < 3 * times[0], "{start}: {times:?}");
+            }
+        });
     }
 
     /// The worker's memory serves other connections while the client sends nothing.

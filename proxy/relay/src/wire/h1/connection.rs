@@ -36,7 +36,8 @@ pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, in
     // Written in place: the future has memory for one request.
     let mut pump = None;
     loop {
-        let next = poll_fn(|cx| poll_next(cx, (client, plan.half_close), buffers)).await;
+        let mut torn = Vec::new();
+        let next = poll_fn(move |cx| poll_next(cx, (client, plan.half_close), buffers, &mut torn)).await;
         let request = match next {
             Next::Request(request) => request,
             Next::Invalid(fault, asked) => {

@@ -1,12 +1,11 @@
 //! Reads and parses the head of a request.
 
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT, TE};
 use http::{Method, Uri};
-use http1::{Body, Fault, Table, Version, request, request_body};
+use http1::{Body, Fault, Table, Version, may_be_whole, request, request_body};
 
 use super::down::{Asked, Http1Down};
 use super::fields;
@@ -27,29 +26,37 @@ pub(super) enum Next {
 /// A request whose head was read, and its connection.
 type Parsed = Box<(Request, Http1Down)>;
 
-/// Reads until the head of the next request is complete, and puts the bytes behind it back.
+/// Reads until the head of the next request is complete, and puts the bytes behind it back. `torn`: the first bytes of the head.
 pub(super) fn poll_next(
     cx: &mut Context<'_>,
     (client, half_close): (&Rc<Client>, bool),
     buffers: &Buffers,
+    torn: &mut Vec<u8>,
 ) -> Poll<Next> {
     let mut buffer = buffers.read.borrow_mut();
-    // The beginning of a head, or requests behind the last one.
-    let mut torn = client.take_first(usize::MAX).unwrap_or_default();
-    let mut read = 0;
     loop {
-        let joined;
-        let mut bytes = &buffer[..read];
-        if !torn.is_empty() {
-            joined = if read == 0 { torn } else { Bytes::from([&torn[..], bytes].concat()) };
-            (torn, bytes) = (joined.clone(), &joined);
+        // What was read before: to detect the protocol, or behind the last request.
+        let first = client.take_first(usize::MAX);
+        let more = match &first {
+            Some(first) => &first[..],
+            None => match ready!(client.poll_read(cx, &mut buffer)) {
+                Ok(read) => &buffer[..read],
+                Err(_) => return Poll::Ready(Next::Gone),
+            },
+        };
+        let (is_torn, is_end) = (!torn.is_empty(), more.is_empty());
+        if is_torn {
+            torn.extend_from_slice(more);
         }
-        let parsed = match bytes {
-            [] => Ok(None),
-            bytes => parse((client, half_close), buffers, bytes),
+        let bytes = if is_torn { &torn[..] } else { more };
+        let parsed = match !is_torn || is_end || may_be_whole(more, bytes.len()) {
+            true => parse((client, half_close), buffers, bytes),
+            false => Ok(None),
         };
         match parsed {
-            Ok(None) => {}
+            Ok(None) if is_end => return Poll::Ready(Next::Gone),
+            Ok(None) if is_torn => {}
+            Ok(None) => torn.extend_from_slice(more),
             Ok(Some(request)) => {
                 let rest = &bytes[request.0.head.len()..];
                 if !rest.is_empty() {
@@ -58,17 +65,6 @@ pub(super) fn poll_next(
                 return Poll::Ready(Next::Request(request));
             }
             Err((fault, asked)) => return Poll::Ready(Next::Invalid(fault, asked)),
-        }
-        if torn.is_empty() && read > 0 {
-            torn = Bytes::copy_from_slice(&buffer[..read]);
-        }
-        match client.poll_read(cx, &mut buffer) {
-            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Gone),
-            Poll::Ready(Ok(more)) => read = more,
-            Poll::Pending => {
-                client.return_first(torn);
-                return Poll::Pending;
-            }
         }
     }
 }

@@ -9,7 +9,9 @@ use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
-use http1::{Body, Fault, ResponseBody, StatusLine, Table, Version, names, response, response_body};
+use http1::{
+    Body, Fault, ResponseBody, StatusLine, Table, Version, may_be_whole, names, response, response_body,
+};
 
 use super::fields;
 use crate::capacity::Permit;
@@ -50,6 +52,8 @@ enum State {
     Head {
         /// The bytes of an incomplete head, or of one that was not taken; usually none.
         torn: Vec<u8>,
+        /// True if it is whole, and was not taken.
+        is_whole: bool,
     },
     /// Its body is expected.
     Body(Body),
@@ -74,7 +78,7 @@ impl Http1Up {
             slot: Some(slot),
             pool: Rc::clone(pool),
             writer: Writer::default(),
-            state: State::Head { torn: Vec::new() },
+            state: State::Head { torn: Vec::new(), is_whole: false },
             is_head: false,
             is_kept: true,
             is_streamed: false,
@@ -113,7 +117,7 @@ impl Http1Up {
                     if let Some(last) = last {
                         break last;
                     }
-                    self.state = State::Head { torn: bytes[from..].to_vec() };
+                    self.state = State::Head { torn: bytes[from..].to_vec(), is_whole: false };
                     return Ok(None);
                 }
                 Err(Fault::ManyFields | Fault::LongHead) => break SendFailure::HeadTooLarge,
@@ -148,7 +152,7 @@ impl Http1Up {
             let beginning = beginning(body.clone(), bytes, end);
             let beginning = beginning.or(is_last.then_some(&[]));
             if take(Part::Head(&Head { framing, beginning, ..head }))? == Take::Later {
-                self.state = State::Head { torn: bytes[from..].to_vec() };
+                self.state = State::Head { torn: bytes[from..].to_vec(), is_whole: true };
                 return Ok(None);
             }
             self.state = State::Body(body);
@@ -210,9 +214,13 @@ impl Wire for Http1Up {
             Received::Failed(failure) => (false, Some(failure)),
         };
         let is_last = last.is_some();
-        if let State::Head { torn } = &mut self.state {
+        if let State::Head { torn, is_whole } = &mut self.state {
             if !torn.is_empty() {
-                joined = [&std::mem::take(torn)[..], bytes].concat();
+                torn.extend_from_slice(bytes);
+                if !(*is_whole || is_last || may_be_whole(bytes, torn.len())) {
+                    return Ok(());
+                }
+                joined = std::mem::take(torn);
                 (bytes, is_joined) = (&joined[..], true);
             }
             let Some(end) = self.heads(bytes, last, buffers, &mut take)? else { return Ok(()) };
