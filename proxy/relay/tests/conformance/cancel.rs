@@ -195,6 +195,8 @@ fn client_that_vanishes_is_given_up() {
     let mut client = proxy.connect();
     client.send(REQUEST);
     reached.recv().unwrap();
+    // Until both kernels have acknowledged all bytes: they would send them again, which is no silence.
+    std::thread::sleep(Duration::from_secs(1));
     // The instruction `ret 0`: each packet is dropped before it is processed.
     let nothing = socket2::SockFilter::new(6, 0, 0, 0);
     socket2::SockRef::from(client.stream()).attach_filter(&[nothing]).unwrap();
