@@ -135,9 +135,9 @@ impl Connections {
         drop(clients);
         let Some(number) = idle.or_else(|| self.busy_for(asking)) else { return false };
         let ended = self.clients.borrow_mut().remove(&number);
-        if let Some((_, task)) = &ended {
+        if let Some((client, task)) = &ended {
             self.worker.dropped(Dropped::Connection);
-            task.abort();
+            client.cut(task);
         }
         ended.is_some()
     }

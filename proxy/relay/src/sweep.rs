@@ -45,7 +45,7 @@ pub(crate) fn end_overdue(connections: &Connections) {
             continue;
         }
         client.count_overdue(worker);
-        task.abort();
+        client.cut(task);
         let client = Rc::clone(client);
         connections.read_on(async move { client.linger().await });
     }
@@ -148,7 +148,7 @@ fn check_sockets(connections: &Connections) {
         }
         if !client.writes.taking.sweep(least) {
             connections.worker.dropped(Dropped::SlowClient);
-            task.abort();
+            client.cut(task);
         }
     }
 }

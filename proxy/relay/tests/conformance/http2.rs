@@ -10,11 +10,16 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::{Body, Frame};
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Request};
+use meter::Ending;
+use relay::Dropped;
 
 use super::Proxy;
+use super::shares::connect_from;
 use crate::support::http2::{connect, run};
-use crate::support::http2_server::{GOAWAY, SETTINGS};
-use crate::support::{DEADLINE, PROMPT, Upstream, eventually, now, upstream_body};
+use crate::support::http2_server::{END_HEADERS, GOAWAY, HEADERS, SETTINGS};
+use crate::support::{DEADLINE, PROMPT, Peer, Upstream, eventually, now, upstream_body};
+use crate::tenants::{exchange, post};
+use crate::usage::record;
 
 crate::support::wires::table! {
     (http2_clients, "the clients of these tests use HTTP/2 themselves"):
@@ -31,7 +36,8 @@ crate::support::wires::table! {
         drain_lets_streams_finish,
         idle_connection_is_no_slow_head;
     (cleartext, "the client sends frames without TLS"):
-        drain_ends_a_connection_whose_client_does_not;
+        drain_ends_a_connection_whose_client_does_not,
+        request_of_a_connection_that_gave_its_place_never_begins;
 }
 
 fn get(address: SocketAddr, path: &str) -> Request<Empty<Bytes>> {
@@ -331,4 +337,38 @@ fn drain_ends_a_connection_whose_client_does_not() {
     while frame(&mut client).is_some() {}
     assert!(now().duration_since(since) >= Duration::from_secs(1));
     proxy.running.join();
+}
+
+/// It has arrived when the proxy closes its connection, and waits for its turn.
+fn request_of_a_connection_that_gave_its_place_never_begins() {
+    const CHAT: &str = "/v1/chat/completions";
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::with(upstream.address, |plan| plan.connections = 2);
+    let frame = |kind: u8, flags: u8, stream: u8, payload: &[u8]| {
+        [&[0, 0, u8::try_from(payload.len()).unwrap(), kind, flags, 0, 0, 0, stream], payload].concat()
+    };
+    let mut unlucky = TcpStream::connect(proxy.listener()).unwrap();
+    unlucky.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    unlucky.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
+    unlucky.set_read_timeout(Some(DEADLINE)).unwrap();
+    unlucky.read_exact(&mut [0; 9]).unwrap();
+    // A POST to this path, whose body is to follow, by the static table (RFC 7541 appendix A).
+    let path = [&[0x83, 0x86, 0x44, u8::try_from(CHAT.len()).unwrap()], CHAT.as_bytes()].concat();
+    let head = frame(HEADERS, END_HEADERS, 1, &[&path[..], &[0x41, 1, b'h']].concat());
+    // Another connection of this client keeps the worker busy until a client without a place, and the request, are there.
+    let (listener, (give, gives)) = (proxy.listener(), mpsc::channel());
+    proxy.seen().at_begin = Some(Box::new(move || {
+        let other = connect_from(2, listener);
+        unlucky.write_all(&head).unwrap();
+        give.send((other, unlucky)).unwrap();
+    }));
+    let mut busy = Peer::connect(listener);
+    assert!(exchange(&mut busy, post(CHAT, "", "{}")).0.starts_with("HTTP/1.1 200"));
+    let (mut other, _unlucky) = gives.recv().unwrap();
+    assert!(exchange(&mut other, post(CHAT, "", "{}")).0.starts_with("HTTP/1.1 200"));
+    assert_eq!(proxy.seen().lost, [Dropped::Connection]);
+    // Those of the two requests that were answered.
+    for _ in 0..2 {
+        assert_eq!(record(&proxy).ending, Ending::Complete);
+    }
 }

@@ -3,6 +3,7 @@
 use std::task::{Context, Poll};
 
 use meter::Tick;
+use tokio::task::AbortHandle;
 
 use super::Client;
 use crate::clock;
@@ -58,7 +59,7 @@ impl Client {
     pub(crate) fn leave(&self) {
         self.change(|stages| {
             stages.requests -= 1;
-            if stages.requests == 0 {
+            if stages.requests == 0 && stages.stage == Stage::Busy {
                 stages.set(Stage::Idle);
             }
         });
@@ -67,6 +68,12 @@ impl Client {
     /// Records that no further request is read.
     pub(crate) fn end(&self) {
         self.change(|stages| stages.set(Stage::Ended));
+    }
+
+    /// Ends the connection, which this task serves, at once. Its requests that have not begun never do.
+    pub(crate) fn cut(&self, task: &AbortHandle) {
+        self.end();
+        task.abort();
     }
 
     /// Begins the stage of the next head, if the connection was idle.

@@ -16,7 +16,7 @@ use super::handed::Handed;
 use crate::carry::pump::{Finish, Pump};
 use crate::carry::{Ended, begin, rest};
 use crate::clock;
-use crate::conn::client::Client;
+use crate::conn::client::{Client, Stage};
 use crate::connections::Connections;
 use crate::request::headers;
 use crate::request::reject::Stop;
@@ -49,6 +49,10 @@ pub(super) async fn forward(
     (client, upstream): (Rc<Client>, usize),
     request: Request<Incoming>,
 ) -> Result<Response<StreamBody>, Cut> {
+    // The proxy has closed the connection since the request arrived.
+    if client.stage() == Stage::Ended {
+        return Err(Cut);
+    }
     let begun = clock::now();
     let (mut parts, body) = request.into_parts();
     headers::join_cookies(&mut parts.headers);
