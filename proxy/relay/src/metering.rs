@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use exchange::{Gauges, Head, RoleSource, Route, Setup, Speaks, TenantResolution, rate_limits, request_id};
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use meter::{Close, ExchangeId, Tick};
 use scan::Dialect;
 use usage::Cuts;
@@ -108,7 +108,9 @@ impl Metering {
     /// without a record.
     pub(crate) fn response_head(&mut self, status: u16, headers: &HeaderMap, at: Tick) -> Option<Head> {
         let kind = self.kind();
-        let Some(head) = self.exchange.response_head(status, headers, kind, at) else {
+        let is_tunnel = status == StatusCode::SWITCHING_PROTOCOLS.as_u16();
+        let head = (!is_tunnel).then(|| self.exchange.response_head(status, headers, kind, at)).flatten();
+        let Some(head) = head else {
             self.dismiss(at);
             return None;
         };

@@ -66,7 +66,9 @@ impl Response {
         let shown = in_flight.meter(|metering| metering.response_head(status.as_u16(), fields, at));
         if shown == Some(None) {
             // Not a metered kind of answer.
-            in_flight.worker.passthrough(Passthrough::Path);
+            let is_tunnel = status == StatusCode::SWITCHING_PROTOCOLS;
+            let reason = if is_tunnel { Passthrough::Upgrade } else { Passthrough::Path };
+            in_flight.worker.passthrough(reason);
             in_flight.metered.borrow_mut().finish();
         }
         let shown = shown.flatten().unwrap_or_default();

@@ -1,10 +1,10 @@
 //! A connection that switches protocols becomes a tunnel; nothing else does.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use meter::Ending;
-use relay::Passthrough;
+use relay::{Gate, Passthrough};
 
 use super::Proxy;
 use crate::support::{Upstream, eventually};
@@ -17,6 +17,7 @@ crate::support::wires::table! {
         websocket_with_a_body_or_another_method_is_not_asked_for,
         cleartext_http2_upgrade_is_ignored,
         metered_request_opens_no_tunnel,
+        tunnel_at_an_unknown_path_is_counted_as_one,
         rejected_upgrade_is_an_ordinary_answer,
         switch_before_the_end_of_a_request_is_rejected,
         switch_has_no_framing;
@@ -203,6 +204,31 @@ fn metered_request_opens_no_tunnel() {
     assert!(client.head().unwrap().starts_with("HTTP/1.1 502"));
     assert_eq!(said.recv().unwrap(), Proxy::spelled(&format!("{target}{rest}")));
     assert_eq!(crate::usage::record(&proxy).ending, Ending::ProxyError);
+}
+
+/// A request to an unknown path may be metered, but not as a tunnel. With a budget, its body may show a known dialect.
+fn tunnel_at_an_unknown_path_is_counted_as_one() {
+    for (has_budget, body) in [(false, "{}"), (true, "{}"), (true, r#"{"model":"m","messages":[]}"#)] {
+        let upstream = Upstream::start(|peer, _| {
+            let head = peer.head().unwrap();
+            crate::support::upstream_body(peer, &head);
+            peer.send(SWITCH);
+            peer.rest();
+        });
+        let proxy = Proxy::with(upstream.address, |plan| {
+            plan.control.gate = has_budget.then(|| Arc::new(Gate::default()));
+        });
+        let mut client = proxy.connect();
+        let head = "POST /x HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: other\r\n";
+        client.send(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()));
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 101"));
+        let passed = proxy.seen().passed.clone();
+        let seated = proxy.seen().seated;
+        assert_eq!((&passed[..], seated), (&[Passthrough::Upgrade][..], 0), "{has_budget} {body}");
+        drop(client);
+        eventually("the tunnel ends", || proxy.running.in_flight() == 0);
+        assert!(proxy.inbox.recv_timeout(Duration::ZERO).is_err(), "there is no record");
+    }
 }
 
 fn tunnel_ends_with_its_client() {
