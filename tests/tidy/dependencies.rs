@@ -92,6 +92,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("x509-cert", &["tokenmeter-connect", "tokenmeter-relay"]),
     ("httparse", &["tokenmeter-http1"]),
     ("httpdate", &["tokenmeter-agent", "tokenmeter-exchange", "tokenmeter-otlp"]),
+    ("pin-project", &["tokenmeter-relay"]),
     ("prometheus-client", &["tokenmeter-metrics"]),
     ("plotters", &["tokenmeter-curve"]),
     ("maud", &["tokenmeter-statement"]),

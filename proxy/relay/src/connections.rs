@@ -18,8 +18,9 @@ use crate::conn::pace::Verdict;
 use crate::conn::pool::Pool;
 use crate::conn::socket::Socket;
 use crate::conn::tls::Tls;
+use crate::contained::Contained;
 use crate::request::in_flight::InFlight;
-use crate::state::{WorkerState, contain};
+use crate::state::WorkerState;
 use crate::watched::Watched;
 use crate::wire::Buffers;
 use crate::{Dropped, clock, limits};
@@ -66,7 +67,7 @@ impl Connections {
     pub(crate) fn read_on(&self, rest: impl Future<Output = ()> + 'static) {
         let mut rests = self.rests.borrow_mut();
         while rests.try_join_next().is_some() {}
-        rests.spawn_local(contain(Rc::clone(&self.worker), rest));
+        rests.spawn_local(Contained::new(&self.worker, rest));
     }
 
     /// Registers a client connection, so that it can be closed for another.

@@ -14,6 +14,7 @@ mod worker;
 mod carry;
 mod conn;
 mod connections;
+mod contained;
 mod metering;
 mod request;
 mod response;

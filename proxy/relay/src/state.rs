@@ -2,14 +2,10 @@
 //! see only its load cells, profiles, capacities and outbox.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use exchange::{AnsweredIds, DetachedWork, IdSource, RuleMembers};
 use meter::{Load, Tick};
@@ -18,9 +14,7 @@ use crate::capacity::Capacity;
 use crate::holder::{Holders, Resource};
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
-use crate::{
-    Control, Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, clock, limits,
-};
+use crate::{Control, Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, limits};
 
 /// The state that all workers share.
 #[derive(Clone)]
@@ -189,19 +183,4 @@ impl WorkerState {
             observer.dropped(what, 1);
         }
     }
-}
-
-/// Counts each poll of a task as a turn. Limits a panic to the task in which it happened, and counts it (law 3).
-pub(crate) async fn contain(worker: Rc<WorkerState>, task: impl Future<Output = ()>) {
-    let mut task = pin!(task);
-    std::future::poll_fn(|cx| {
-        clock::begin_turn();
-        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
-            worker.dropped(Dropped::Panic);
-            Poll::Ready(())
-        });
-        clock::end_turn();
-        polled
-    })
-    .await;
 }

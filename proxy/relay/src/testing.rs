@@ -11,8 +11,9 @@ use tokio::net::UnixStream;
 use crate::conn::socket::Socket;
 use crate::conn::tls::Tls;
 use crate::connections::Connections;
+use crate::contained::Contained;
 use crate::outbox::Outbox;
-use crate::state::{Capacities, Shared, WorkerState, contain};
+use crate::state::{Capacities, Shared, WorkerState};
 use crate::wire::serve::serve;
 use crate::{Control, Observer, Plan};
 
@@ -32,7 +33,7 @@ impl LoneWorker {
         let tls = tls.map(|config| Box::new(Tls::new(config).expect("it starts sessions")));
         let client = self.0.client(Socket::Unix(client), tls, peer);
         let serving = serve(Rc::clone(&self.0), 0, client);
-        contain(Rc::clone(&self.0.worker), serving).await;
+        Contained::new(&self.0.worker, serving).await;
     }
 
     /// The bytes of the memory for messages that no connection has taken.

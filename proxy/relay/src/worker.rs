@@ -19,10 +19,11 @@ use crate::conn::client::Client;
 use crate::conn::socket::Socket;
 use crate::conn::tls::Tls;
 use crate::connections::Connections;
+use crate::contained::Contained;
 use crate::drain::Phase;
 use crate::listen::{Accepting, Listener};
 use crate::redirected;
-use crate::state::{Shared, WorkerState, contain};
+use crate::state::{Shared, WorkerState};
 use crate::sweep::{end_overdue, sweep};
 use crate::wire::serve::serve;
 use crate::{Dropped, Observer, clock, limits};
@@ -202,7 +203,7 @@ fn spawn_connection(
 ) {
     // Boxed once: each future around it would otherwise contain it twice, at both ends of the move.
     let serving = Box::pin(serve(Rc::clone(connections), upstream, Rc::clone(&client)));
-    let serving = contain(Rc::clone(&connections.worker), serving);
+    let serving = Contained::new(&connections.worker, serving);
     let remembered = Remembered { connections: Rc::clone(connections), client: Rc::clone(&client) };
     let (place, socket_place) = place;
     client.set_socket_place(Some(socket_place));

@@ -15,8 +15,9 @@ use crate::conn::client::Client;
 use crate::conn::client_stream::ClientStream;
 use crate::conn::stream::Stream;
 use crate::connections::Connections;
+use crate::contained::Contained;
 use crate::limits;
-use crate::state::{WorkerState, contain};
+use crate::state::WorkerState;
 
 /// Serves a client's connection until it ends.
 pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, upstream: usize) {
@@ -71,6 +72,6 @@ where
     F: Future + 'static,
 {
     fn execute(&self, stream: F) {
-        tokio::task::spawn_local(contain(Rc::clone(&self.0), Stream::run(stream)));
+        tokio::task::spawn_local(Contained::new(&self.0, Stream::run(stream)));
     }
 }

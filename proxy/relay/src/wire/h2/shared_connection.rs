@@ -21,8 +21,9 @@ use tokio::sync::Notify;
 
 use super::waiting::Place;
 use crate::capacity::Permit;
+use crate::contained::Contained;
 use crate::limits;
-use crate::state::{WorkerState, contain};
+use crate::state::WorkerState;
 
 /// A connection that new requests may use. Its drop lets the streams finish and then closes the connection.
 pub(crate) struct Http2Connection(Rc<Link>);
@@ -52,7 +53,7 @@ impl Http2Connection {
             }
             drop(place);
         };
-        tokio::task::spawn_local(contain(Rc::clone(worker), driving));
+        tokio::task::spawn_local(Contained::new(worker, driving));
         Ok(Self(Rc::new(Link { sender, traffic, unused })))
     }
 }
