@@ -18,14 +18,20 @@ use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::pki_types::PrivatePkcs8KeyDer;
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+
+/// Bytes of requests that the kernel holds on either side of the server. Otherwise it would hold more the more the server
+/// reads, and no test could fill it.
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// Starts the server, which offers protocols up to this one and ends with the test process, and returns its address.
 pub(crate) fn start(script: SocketAddr, newest: Protocol) -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     listener.set_nonblocking(true).unwrap();
+    SockRef::from(&listener).set_recv_buffer_size(BUFFER_BYTES).unwrap();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
@@ -58,6 +64,7 @@ async fn connection(socket: TcpStream, acceptor: TlsAcceptor, script: SocketAddr
     if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
         let Ok(mut script) = TcpStream::connect(script).await else { return };
         script.set_nodelay(true).unwrap();
+        SockRef::from(&script).set_send_buffer_size(BUFFER_BYTES).unwrap();
         let _ = tokio::io::copy_bidirectional(&mut stream, &mut script).await;
         return;
     }
