@@ -3,7 +3,7 @@
 //! connection.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
@@ -46,7 +46,11 @@ async fn connection(socket: TcpStream, proxy: SocketAddr) -> Option<()> {
     socket.set_nodelay(true).ok()?;
     // The proxy tells clients apart by their addresses.
     let onward = TcpSocket::new_v4().ok()?;
-    onward.bind((socket.peer_addr().ok()?.ip(), 0).into()).ok()?;
+    let address = socket.peer_addr().ok()?.ip();
+    // A socket that is bound needs a port that no other connection has lately had, and a run has more of them than ports.
+    if address != Ipv4Addr::LOCALHOST {
+        onward.bind((address, 0).into()).ok()?;
+    }
     let onward = onward.connect(proxy).await.ok()?;
     onward.set_nodelay(true).ok()?;
     let (sender, task) = start_with_task(onward, WINDOW).await;
