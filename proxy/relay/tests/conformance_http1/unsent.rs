@@ -8,18 +8,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use connect::{Address, Target};
-use relay::Refusal;
+use relay::{Refusal, UsageStep};
 use usage::Policy;
 
 use super::Proxy;
 use crate::support::{DEADLINE, Peer, TestPlan, eventually};
 use crate::tenants::{exchange, post};
-use crate::usage::policy;
+use crate::usage::{PLAIN, policy};
 
 crate::support::wires::table! {
     (http1_upstreams, "HTTP/2 announces the end of a connection"):
         request_that_meets_the_end_is_sent_again,
         body_that_follows_its_head_is_sent_again,
+        edited_request_that_meets_the_end_is_sent_again,
         request_without_another_connection_is_answered;
 }
 
@@ -145,6 +146,15 @@ fn body_that_follows_its_head_is_sent_again() {
         assert!(sees.recv_timeout(DEADLINE).unwrap().ends_with(&format!("\r\n\r\n{first}ended")));
         assert_eq!(proxy.seen().refused, []);
     }
+}
+
+fn edited_request_that_meets_the_end_is_sent_again() {
+    let (proxy, mut client, sees) = closing(policy(Policy::Inject));
+    assert!(exchange(&mut client, post(CHAT, "", PLAIN)).0.starts_with("HTTP/1.1 200"));
+    assert!(sees.recv_timeout(DEADLINE).unwrap().contains("include_usage"));
+    // The first request was not one for a stream.
+    assert_eq!(proxy.seen().usage, [UsageStep::NotStreamed, UsageStep::Injected]);
+    assert_eq!(proxy.seen().refused, []);
 }
 
 fn request_without_another_connection_is_answered() {
