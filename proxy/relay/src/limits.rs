@@ -203,6 +203,9 @@ pub const H2_LOCAL_RESETS: usize = 256;
 /// time.
 pub const H2_PIECE_BYTES: usize = 2048;
 
+/// HTTP/2: the period at which a truncated answer is checked for bytes that its client's socket did not take.
+pub const H2_WRITE_CHECK: Duration = Duration::from_millis(10);
+
 /// HTTP/2: bytes that a stream may send before the proxy reads them. Prompts are a few KiB; large ones take a few more
 /// round trips.
 pub const H2_STREAM_WINDOW: u32 = 64 * 1024;

@@ -33,6 +33,7 @@ mod tenants;
 mod terms;
 mod tls;
 mod trace;
+mod truncated;
 mod uncounted;
 mod unversioned;
 mod usage;

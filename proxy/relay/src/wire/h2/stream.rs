@@ -1,7 +1,7 @@
 //! A request of a client that uses HTTP/2. Hyper's server waits for the head of the response, then polls the body, and with
 //! that the pump. The drop of either means that the client left (law 4).
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -10,16 +10,18 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio::task::yield_now;
+use tokio::time::{sleep, timeout};
 
 use super::down::Http2Down;
 use super::handed::Handed;
 use crate::carry::pump::{Finish, Pump};
 use crate::carry::{Ended, begin, rest};
-use crate::clock;
 use crate::conn::client::{Client, Stage};
 use crate::connections::Connections;
 use crate::request::headers;
 use crate::request::reject::Stop;
+use crate::{clock, limits};
 
 /// The body of a response.
 pub(super) struct StreamBody {
@@ -34,8 +36,8 @@ enum State {
     Forwarded(Box<Pump<Http2Down>>),
     /// It is an answer of the proxy, or has ended: these bytes are left.
     Own(Bytes),
-    /// It is truncated. The bytes before its end must reach the client first.
-    Cut,
+    /// It is truncated. The future ends once the client may have the bytes before its end.
+    Cut(Pin<Box<dyn Future<Output = ()>>>),
 }
 
 /// The client left before its response, or the response is truncated: the stream is reset.
@@ -109,15 +111,18 @@ impl Body for StreamBody {
     type Data = Bytes;
     type Error = Cut;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let Self { connections, state, handed } = self.get_mut();
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let Self { connections, state, handed } = &mut *self;
         let pump = match state {
             State::Forwarded(pump) => pump,
             State::Own(bytes) => {
                 let bytes = std::mem::take(bytes);
                 return Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))));
             }
-            State::Cut => return Poll::Ready(Some(Err(Cut))),
+            State::Cut(written) => {
+                ready!(written.as_mut().poll(cx));
+                return Poll::Ready(Some(Err(Cut)));
+            }
         };
         handed.waited(&pump.in_flight);
         let polled = loop {
@@ -137,31 +142,40 @@ impl Body for StreamBody {
             *state = State::Own(Bytes::new());
             return Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))));
         }
-        *state = State::Cut;
-        // The library sends the bytes before the end in this turn.
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        let stall = connections.worker.plan.shares.client_stall;
+        let written = timeout(stall, written(Rc::clone(&pump.in_flight.client)));
+        *state = State::Cut(Box::pin(async move { drop(written.await) }));
+        self.poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.state {
             State::Forwarded(pump) => pump.down.is_over(),
             State::Own(bytes) => bytes.is_empty(),
-            State::Cut => false,
+            State::Cut(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.state {
             State::Own(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            State::Forwarded(_) | State::Cut => SizeHint::default(),
+            State::Forwarded(_) | State::Cut(_) => SizeHint::default(),
         }
+    }
+}
+
+/// Waits until the library has written all that it has: a reset would discard the rest. It writes in one turn what the
+/// client's socket takes.
+async fn written(client: Rc<Client>) {
+    yield_now().await;
+    while client.writes.is_blocked() {
+        sleep(limits::H2_WRITE_CHECK).await;
     }
 }
 
 impl Drop for StreamBody {
     fn drop(&mut self) {
-        if let State::Forwarded(pump) = std::mem::replace(&mut self.state, State::Cut)
+        if let State::Forwarded(pump) = std::mem::replace(&mut self.state, State::Own(Bytes::new()))
             && let Some((metered, up)) = pump.leave()
         {
             rest::read_upstream(&self.connections, metered, up);
