@@ -27,11 +27,14 @@ THREADS = 8
 def steps(is_long):
     """The table of a run, with large counts or without."""
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target")).resolve()
-    binary = f"TOKENMETER_BIN={target}/dist/tokenmeter"
-    timed = f"export RUST_TEST_THREADS={THREADS} CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='env RUSTC_BOOTSTRAP=1'\n"
 
     def pick(usual, long):
         return long if is_long else usual
+
+    # That of packages with --long; it takes three times as long to build.
+    built = target / pick("dist", "profile/use/x86_64-unknown-linux-gnu/dist") / "tokenmeter"
+    binary = f"TOKENMETER_BIN={built}"
+    timed = f"export RUST_TEST_THREADS={THREADS} CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='env RUSTC_BOOTSTRAP=1'\n"
 
     def only_long(*table):
         return table if is_long else ()
@@ -55,8 +58,9 @@ def steps(is_long):
     # What most tests wait for comes first. Cargo builds a profile once at a time: the wheel's differs from that of the tests.
     build = (
         # The commit is part of the version that a package states.
-        Step("build-binary", "build", "TOKENMETER_COMMIT=$(git rev-parse --short HEAD) cargo build --profile dist "
-             "-p tokenmeter --no-default-features --features dist --locked"),
+        Step("build-binary", "build",
+             pick("TOKENMETER_COMMIT=$(git rev-parse --short HEAD) cargo build --profile dist -p tokenmeter "
+                  "--no-default-features --features dist --locked", "sidecar/tokenmeter/package/binary")),
         Step("build-tests", "build", f"{RUST} --no-run && "
              "cargo build --workspace --locked --bin bench-proxy --bin fuzz-seeds"),
         Step("build-wheel", "build", f"PROFILE={profile} ffi/python/build-wheel"),
@@ -78,7 +82,7 @@ def steps(is_long):
         # The process with TLS of its clients; with --long the process and the relay with TLS of both sides.
         Step("tls", "test", f"{timed}TOKENMETER_TEST_TLS={pick('clients', 'both')} {RUST} --test process "
              f"{pick('', '--test relay')} {TIMED} --skip ::long::", ("workspace",)),
-        Step("instructions", "test", f"{target}/debug/bench-proxy instructions --tokenmeter {target}/dist/tokenmeter "
+        Step("instructions", "test", f"{target}/debug/bench-proxy instructions --tokenmeter {built} "
              "--budget tests/bench/instructions.txt", ("build-tests", "build-binary")),
         Step("page", "test", f"{binary} tests/page/run", ("build-binary", "install-page", "install-telemetry")),
         Step("providers", "test", f"{binary} tests/providers/run --durations=10", ("build-binary", "install-providers")),

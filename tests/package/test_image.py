@@ -17,8 +17,9 @@ from release import ROOT, eventually, fetch, file
 
 MULTIARCH = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
-# Bytes, for the image without nft. Loops of vector instructions are 2 MB of it (the profile dist in Cargo.toml).
-UNPACKED_MAX = 28_000_000
+# Bytes, for the image without nft. Loops of vector instructions are 2 MB of it (the profile dist in Cargo.toml), and what
+# package/binary optimizes by a profile 1 MB more.
+UNPACKED_MAX = 29_000_000
 
 
 class ImageTest(unittest.TestCase):

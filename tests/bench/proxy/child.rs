@@ -14,7 +14,7 @@ pub(crate) const ENDS_CORE: &str = "0";
 pub(crate) const PROXY_CORE: &str = "1";
 
 /// Maximum time until a process has ended after SIGTERM.
-const TO_END: Duration = Duration::from_secs(1);
+const TO_END: Duration = Duration::from_secs(10);
 
 /// A started process.
 pub(crate) struct Child {
