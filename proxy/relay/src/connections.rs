@@ -129,7 +129,9 @@ impl Connections {
             let is_above = self.is_greedy(client);
             let is_new =
                 client.stage() != Stage::Idle && now.since(client.since()) < limits::NEW_CONNECTION_GRACE_NS;
-            let is_idle = client.stage() != Stage::Busy && (is_above || !is_new);
+            // HTTP/2 writes the last answer after its request has ended.
+            let is_writing = client.is_http2() && now.since(client.since()) < limits::H2_ANSWER_WRITTEN_NS;
+            let is_idle = client.stage() != Stage::Busy && (is_above || !is_new) && !is_writing;
             (is_idle && (is_above || !is_greedy)).then(|| (!is_above, client.since().0, client.number))
         });
         let idle = candidates.min().map(|(_, _, number)| number);

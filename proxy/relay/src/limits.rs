@@ -203,6 +203,10 @@ pub const H2_LOCAL_RESETS: usize = 256;
 /// time.
 pub const H2_PIECE_BYTES: usize = 2048;
 
+/// HTTP/2: the time after the end of a request in which its connection writes the answer, and is not closed for another one:
+/// some turns on a busy machine, and less than a client waits for a place.
+pub const H2_ANSWER_WRITTEN_NS: u64 = 100_000_000;
+
 /// HTTP/2: the period at which a truncated answer is checked for bytes that its client's socket did not take.
 pub const H2_WRITE_CHECK: Duration = Duration::from_millis(10);
 

@@ -391,7 +391,8 @@ fn new_connection_stays_for_its_request() {
         if peer.head().unwrap().contains("/busy") {
             peer.rest();
         }
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        // The next request would meet the end of the connection.
+        peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     });
     let proxy = Proxy::with(upstream.address, |plan| plan.connections = ALL);
     let busy = |last, count| {
