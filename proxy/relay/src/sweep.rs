@@ -142,7 +142,7 @@ fn check_sockets(connections: &Connections) {
         MinimumSpeed { silent_s: u64::MAX, bytes_per_s: shares.body_min_rate_bytes, whole_s: u64::MAX };
     let now = clock::now();
     for (client, task) in connections.clients.borrow().values() {
-        client.probe_if_long(now);
+        client.probe_if_long(now, shares.client_stall);
         if client.writes.is_blocked() {
             client.end_unread_after(shares.client_stall);
         }

@@ -15,6 +15,8 @@ pub(crate) struct WriteProgress {
     pub(crate) taking: Pace,
     /// The tick since which the socket accepts no more bytes.
     blocked: Cell<Option<Tick>>,
+    /// The tick of the last write.
+    last: Cell<Tick>,
     /// Nanoseconds for which bytes waited, since they were taken last.
     waited: Cell<u64>,
     timeout: Cell<Timeout>,
@@ -42,6 +44,7 @@ impl WriteProgress {
     pub(crate) fn wrote(&self, written: &io::Result<usize>) {
         self.note(written.as_ref().err());
         self.taking.moved(*written.as_ref().unwrap_or(&0));
+        self.last.set(clock::now());
         if let Some(since) = self.blocked.take() {
             self.waited.set(self.waited.get() + clock::now().since(since));
         }
@@ -68,6 +71,11 @@ impl WriteProgress {
     /// Returns true if the socket accepts no more bytes.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.get().is_some()
+    }
+
+    /// Returns true if something was written after `at`.
+    pub(crate) fn has_written_since(&self, at: Tick) -> bool {
+        self.last.get() > at
     }
 
     /// Records that the kernel's timeout is set. Returns false if it was before.

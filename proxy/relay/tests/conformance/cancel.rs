@@ -21,7 +21,8 @@ crate::support::wires::table! {
     (http1_clients, "HTTP/2 has no half of a connection to close"):
         half_close_cancels_unless_allowed;
     (http1_clients, slow, "the client of this test has its own socket"):
-        client_that_vanishes_is_given_up;
+        client_that_vanishes_is_given_up,
+        client_that_vanishes_in_its_stream_is_given_up;
 }
 
 const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
@@ -197,12 +198,40 @@ fn client_that_vanishes_is_given_up() {
     reached.recv().unwrap();
     // Until both kernels have acknowledged all bytes: they would send them again, which is no silence.
     std::thread::sleep(Duration::from_secs(1));
-    // The instruction `ret 0`: each packet is dropped before it is processed.
-    let nothing = socket2::SockFilter::new(6, 0, 0, 0);
-    socket2::SockRef::from(client.stream()).attach_filter(&[nothing]).unwrap();
+    vanish(&client);
     let after = learned.recv().unwrap();
     assert!(after > SILENCE - PROMPT && after < SILENCE * 3 / 2, "{after:?}");
     eventually("the request has ended", || proxy.running.in_flight() == 0);
+}
+
+/// Bytes that are not acknowledged keep the kernel from probing.
+fn client_that_vanishes_in_its_stream_is_given_up() {
+    const STALL: Duration = Duration::from_secs(3);
+    let (sender, learned) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.exactly(2);
+        peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        while peer.try_send("3\r\none\r\n") {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let _late = sender.send(());
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.client_stall = STALL);
+    let mut client = proxy.connect();
+    client.send(REQUEST);
+    client.head();
+    client.until("one\r\n");
+    vanish(&client);
+    // The request is long after 15 s, and the kernel measures the stall by its own retransmissions.
+    learned.recv_timeout(SILENCE).expect("the request ends");
+    eventually("the request has ended", || proxy.running.in_flight() == 0);
+}
+
+/// Lets the client's kernel drop each packet before it is processed, by the instruction `ret 0`.
+fn vanish(client: &Peer) {
+    let nothing = socket2::SockFilter::new(6, 0, 0, 0);
+    socket2::SockRef::from(client.stream()).attach_filter(&[nothing]).unwrap();
 }
 
 fn client_leaves_during_the_upstream_connect() {

@@ -16,8 +16,8 @@ impl Client {
         self.unread.set(true);
     }
 
-    /// Sets the kernel to end the connection when its client reads nothing for `stall`. Only the kernel can measure
-    /// that: a socket is writable again only when much of its buffer is free.
+    /// Sets the kernel to end the connection when its client acknowledges nothing for `stall`, because it reads nothing or
+    /// has vanished. Only the kernel can measure that: a socket is writable again only when much of its buffer is free.
     pub(crate) fn end_unread_after(&self, stall: Duration) {
         if self.writes.arm_timeout()
             && let Err(error) = self.socket.set_user_timeout(stall)
@@ -26,16 +26,22 @@ impl Client {
         }
     }
 
-    /// Sets the kernel to detect that the client of a long request has vanished. While nothing is written, nothing else shows
-    /// that, because its connection has no end (law 4).
-    pub(crate) fn probe_if_long(&self, now: Tick) {
-        let is_long = self.stage() == Stage::Busy
-            && u128::from(now.since(self.since())) >= limits::PROBE_AFTER.as_nanos();
-        if is_long
-            && !self.is_probed.replace(true)
+    /// Sets the kernel to detect that the client of a long request has vanished. Its connection has no end that would show it
+    /// (law 4). It is probed while all bytes are acknowledged, and a response that has begun must be, within `stall`.
+    pub(crate) fn probe_if_long(&self, now: Tick, stall: Duration) {
+        let since = self.since();
+        let is_long =
+            self.stage() == Stage::Busy && u128::from(now.since(since)) >= limits::PROBE_AFTER.as_nanos();
+        if !is_long {
+            return;
+        }
+        if !self.is_probed.replace(true)
             && let Err(error) = self.socket.probe()
         {
             tracing::debug!(%error, "cannot probe a client's socket");
+        }
+        if self.writes.has_written_since(since) {
+            self.end_unread_after(stall);
         }
     }
 
