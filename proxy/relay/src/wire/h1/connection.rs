@@ -31,13 +31,15 @@ pub(crate) enum Outcome {
 
 /// Serves a client's connection. Futures of rare events are boxed: the connection has memory for its requests only.
 pub(crate) async fn serve(connections: &Rc<Connections>, client: &Rc<Client>, index: usize) -> Outcome {
-    let (worker, buffers) = (&connections.worker, &connections.buffers);
-    let plan = &worker.plan;
+    // A variable that is used in each turn of the loop has a place in the future of every connection.
+    let worker = &connections.worker;
     // Written in place: the future has memory for one request.
     let mut pump = None;
     loop {
         let mut torn = Vec::new();
-        let next = poll_fn(move |cx| poll_next(cx, (client, plan.half_close), buffers, &mut torn)).await;
+        let half_close = worker.plan.half_close;
+        let next =
+            poll_fn(move |cx| poll_next(cx, (client, half_close), &connections.buffers, &mut torn)).await;
         let request = match next {
             Next::Request(request) => request,
             Next::Invalid(fault, asked) => {
