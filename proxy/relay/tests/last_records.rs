@@ -4,20 +4,14 @@
 use std::io;
 use std::time::Duration;
 
-use connect::{Address, Target};
-use relay::outbox;
-use relay::testing::LoneWorker;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio::runtime::LocalOptions;
-use tokio::task::{spawn_local, yield_now};
+use tokio::task::spawn_local;
 use tokio_rustls::TlsConnector;
 
-use crate::support::{DEADLINE, observer, plan, tls};
-
-/// Turns in which the proxy does all that it can without its client.
-const TURNS: usize = 300;
+use crate::support::{DEADLINE, late_reader, tls};
 
 /// Sends these requests to a proxy whose server answers with `len` bytes. The client reads once the proxy can do nothing
 /// without it, and this time has passed. Returns what it reads: `whole` bytes, or to the end of its session.
@@ -35,21 +29,12 @@ fn received_late(
     let received = runtime.block_on(async {
         let listener = UnixListener::bind(&path).unwrap();
         spawn_local(answer_all(listener, answer(len, "")));
-        let mut plan = plan(([127, 0, 0, 1], 1).into());
-        plan.upstreams[0].target = Target::new(Address::Unix(path.as_path().into()), None);
-        let (sender, _inbox) = outbox(16);
-        let worker = LoneWorker::new(plan.relay, plan.control, observer(), sender);
-        let (client, proxys) = UnixStream::pair().unwrap();
-        // The least that the kernel allows.
-        socket2::SockRef::from(&proxys).set_send_buffer_size(1).unwrap();
-        spawn_local(async move { worker.serve(proxys, Some(tls::server().load_full())).await });
+        let client = late_reader::connect(&path, Some(tls::server().load_full()));
         let name = ServerName::try_from(tls::NAME).unwrap();
         let mut client = TlsConnector::from(tls::client(&["http/1.1"])).connect(name, client).await.unwrap();
         client.write_all(requests.as_bytes()).await.unwrap();
         client.flush().await.unwrap();
-        for _ in 0..TURNS {
-            yield_now().await;
-        }
+        late_reader::wait().await;
         tokio::time::advance(pause).await;
         let mut received = vec![0; whole.unwrap_or(0)];
         let reading = async {

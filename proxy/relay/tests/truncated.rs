@@ -1,19 +1,13 @@
 //! The bytes before the end of a truncated answer reach an HTTP/2 client that does not read for a while: its socket takes few
 //! bytes, and a reset of the stream would discard the others.
 
-use connect::{Address, Target};
 use http::Request;
-use relay::outbox;
-use relay::testing::LoneWorker;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio::runtime::LocalOptions;
-use tokio::task::{spawn_local, yield_now};
+use tokio::task::spawn_local;
 
-use crate::support::{DEADLINE, observer, plan};
-
-/// Turns in which the proxy does all that it can without its client.
-const TURNS: usize = 300;
+use crate::support::{DEADLINE, late_reader};
 
 /// Bytes of the answer: less than the client's window.
 const ANSWERED: usize = 40_000;
@@ -32,14 +26,7 @@ fn bytes_before_a_reset_reach_a_client_that_reads_late() {
             server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n").await.unwrap();
             server.write_all(&[b'x'; ANSWERED]).await.unwrap();
         });
-        let mut plan = plan(([127, 0, 0, 1], 1).into());
-        plan.upstreams[0].target = Target::new(Address::Unix(path.as_path().into()), None);
-        let (sender, _inbox) = outbox(16);
-        let worker = LoneWorker::new(plan.relay, plan.control, observer(), sender);
-        let (client, proxys) = UnixStream::pair().unwrap();
-        // The least that the kernel allows.
-        socket2::SockRef::from(&proxys).set_send_buffer_size(1).unwrap();
-        spawn_local(async move { worker.serve(proxys, None).await });
+        let client = late_reader::connect(&path, None);
         let (mut sender, connection) = h2::client::handshake(client).await.unwrap();
         let mut connection = Box::pin(connection);
         let request = Request::get("http://h/x").body(()).unwrap();
@@ -47,9 +34,7 @@ fn bytes_before_a_reset_reach_a_client_that_reads_late() {
         // It writes the request, and reads nothing more.
         let first = std::future::poll_fn(|cx| std::task::Poll::Ready(connection.as_mut().poll(cx)));
         assert!(first.await.is_pending());
-        for _ in 0..TURNS {
-            yield_now().await;
-        }
+        late_reader::wait().await;
         spawn_local(connection);
         let reading = async {
             let mut body = response.await.unwrap().into_body();

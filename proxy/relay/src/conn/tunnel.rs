@@ -33,7 +33,7 @@ pub(crate) async fn run(
     upstream_io: UpstreamIo,
 ) {
     let UpstreamIo { stream: mut upstream, first: received, places: _places, session } = upstream_io;
-    let mut session = Contained(session);
+    let mut session = ContainedSession(session);
     let received = session.with(|session| session.received(&received)).flatten().unwrap_or(received);
     let (mut up, mut down) = (Direction::new(Bytes::new()), Direction::new(received));
     let mut left = pin!(left);
@@ -101,9 +101,9 @@ async fn discard(from: &mut (impl AsyncRead + Unpin)) {
 }
 
 /// A session that may fail without an effect on traffic (law 3).
-struct Contained(Option<Box<Session>>);
+struct ContainedSession(Option<Box<Session>>);
 
-impl Contained {
+impl ContainedSession {
     /// Calls the session. A panic ends it, and is counted.
     fn with<R>(&mut self, show: impl FnOnce(&mut Session) -> R) -> Option<R> {
         let session = self.0.as_mut()?;

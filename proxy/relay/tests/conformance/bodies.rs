@@ -245,13 +245,7 @@ fn upstream_prefix_precedes_the_path() {
 }
 
 fn name_in_the_target_becomes_the_host() {
-    let (heard, said) = mpsc::channel();
-    let upstream = Upstream::start(move |peer, _| {
-        while let Some(head) = peer.head() {
-            heard.send(head).unwrap();
-            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-        }
-    });
+    let (upstream, said) = Upstream::recording("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
     client.send("GET http://named:81/x HTTP/1.1\r\nAccept: */*\r\nHost: other\r\n\r\n");

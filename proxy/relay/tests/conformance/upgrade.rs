@@ -169,13 +169,7 @@ fn rejected_upgrade_is_an_ordinary_answer() {
 }
 
 fn cleartext_http2_upgrade_is_ignored() {
-    let (heard, said) = mpsc::channel();
-    let upstream = Upstream::start(move |peer, _| {
-        while let Some(head) = peer.head() {
-            heard.send(head).unwrap();
-            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-        }
-    });
+    let (upstream, said) = Upstream::recording("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
     // Hypercorn removes all that Python takes for blanks.

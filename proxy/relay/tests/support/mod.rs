@@ -4,6 +4,7 @@ pub(crate) mod http2;
 pub(crate) mod http2_front;
 mod http2_gateway;
 pub(crate) mod http2_server;
+pub(crate) mod late_reader;
 mod peer;
 mod proxy;
 pub(crate) mod tls;

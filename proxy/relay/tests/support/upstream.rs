@@ -41,6 +41,18 @@ impl Upstream {
         })
     }
 
+    /// A server that gives the same answer to every request without a body. The receiver has the heads of the requests.
+    pub(crate) fn recording(answer: &'static str) -> (Self, mpsc::Receiver<String>) {
+        let (heard, said) = mpsc::channel();
+        let upstream = Self::start(move |peer, _| {
+            while let Some(head) = peer.head() {
+                heard.send(head).unwrap();
+                peer.send(answer);
+            }
+        });
+        (upstream, said)
+    }
+
     /// A server that answers the first request of each connection after a signal.
     pub(crate) fn answering_on_signal(answer: &'static str) -> (Self, mpsc::Sender<()>) {
         let (go, wait) = mpsc::channel::<()>();

@@ -26,8 +26,8 @@ impl Client {
         }
     }
 
-    /// Sets the kernel to detect that the client of a long request has vanished. Its connection has no end that would show it
-    /// (law 4). It is probed while all bytes are acknowledged, and a response that has begun must be, within `stall`.
+    /// Sets the kernel to detect that the client of a long request has vanished, which no end of its connection shows (law 4).
+    /// The kernel probes only while all bytes are acknowledged, so those of a response must be, within `stall`.
     pub(crate) fn probe_if_long(&self, now: Tick, stall: Duration) {
         let since = self.since();
         let is_long =
